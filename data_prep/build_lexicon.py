@@ -8,6 +8,7 @@ The table is the input of build_candidates.py, and a dictionary for replacing un
 """
 
 import argparse
+import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from fairseq_outlayers.suggestions import between
 
 TABLE_FORMAT = "fast_align"
 ITERATIONS = 5
+OTHER_SPACE = re.compile(r"[^\S \t]")
 EXAMPLE = """example:
   python data_prep/build_lexicon.py --source tokenized/train.en --target tokenized/train.de \\
       --output lexicon.en-de
@@ -73,6 +75,22 @@ def from_alignments(options: argparse.Namespace, links: Path) -> Lexicon:
     return count_links(read_parallel(texts), read_lines(links), links)
 
 
+def refuse_other_spaces(texts: Sequence[Path]) -> None:
+    """Refuse white space that fast_align takes for a part of a word, which shifts the links.
+
+    Raises:
+        UserError: for the first character of a text that divides words here, but not there.
+    """
+    for path in texts:
+        for number, line in enumerate(read_lines(path), start=1):
+            if (other := OTHER_SPACE.search(line)) is not None:
+                raise UserError(
+                    f"{path}:{number}: has U+{ord(other[0]):04X}, which divides words here, but "
+                    "not for every aligner, so links would be of other words: replace it by a "
+                    "space, and align again"
+                )
+
+
 def build(options: argparse.Namespace) -> Lexicon:
     """Build the table according to the options."""
     if options.table is not None:
@@ -80,6 +98,7 @@ def build(options: argparse.Namespace) -> Lexicon:
     if options.source is None or options.target is None:
         raise UserError("--source and --target are needed unless --table is given")
     if options.alignments is not None:
+        refuse_other_spaces([options.source, options.target])
         return from_alignments(options, options.alignments)
     return ALIGNERS[options.aligner](options)
 

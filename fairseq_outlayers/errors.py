@@ -1,5 +1,6 @@
 """The exception for users' mistakes, checks that raise it, and options as messages spell them."""
 
+import os
 from pathlib import Path
 from typing import Any, Union
 
@@ -32,6 +33,12 @@ def require_new_path(output: Path) -> None:
     """Raise a :class:`UserError` if there is such a file or folder."""
     if output.exists():
         raise UserError(f"{output} exists: name another --output, or remove it")
+
+
+def is_writable_folder(folder: Path) -> bool:
+    """Whether files can be created in a folder, or in the nearest existing one above it."""
+    real = Path(os.path.realpath(folder))
+    return os.access(next(one for one in (real, *real.parents) if one.exists()), os.W_OK | os.X_OK)
 
 
 def as_flag(option: str, value: Any = True) -> str:

@@ -4,7 +4,7 @@ import argparse
 import difflib
 import re
 import sys
-from typing import Any, Callable, Iterable, List, NoReturn, Optional
+from typing import Any, Callable, Iterable, List, NoReturn, Optional, Set
 
 LIKE = 0.6  # minimum similarity by difflib
 MOST_LISTED = 20  # longer lists of choices are not shown: fairseq has hundreds of architectures
@@ -66,14 +66,39 @@ def _choices(parser: argparse.ArgumentParser, name: str) -> List[str]:
     return []
 
 
+class _Store(argparse._StoreAction):
+    """argparse's default action; a second list of an option would replace the first one."""
+
+    def __call__(
+        self, parser: Any, namespace: Any, values: Any, option_string: Optional[str] = None
+    ) -> None:
+        if option_string is not None and self.nargs in ("+", "*"):
+            if self.dest in parser.given_lists:
+                raise argparse.ArgumentError(
+                    self, f"given twice; give all values after one {option_string}"
+                )
+            parser.given_lists.add(self.dest)
+        super().__call__(parser, namespace, values, option_string)
+
+
 class HelpfulParser(argparse.ArgumentParser):
-    """An argument parser with one-line errors that suggest the probable spelling."""
+    """An argument parser with one-line errors that suggest the probable spelling.
+
+    An option with a list of values is refused when it is given twice.
+    """
 
     ending = ""  # of every message
     given: List[str] = []  # noqa: RUF012 (set before it is read)
+    given_lists: Set[str] = set()  # noqa: RUF012 (set before it is read)
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.register("action", None, _Store)
+        self.register("action", "store", _Store)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.given = list(sys.argv[1:] if args is None else args)
+        self.given_lists = set()
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:

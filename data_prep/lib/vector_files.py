@@ -177,10 +177,20 @@ class BinaryVectors(ListedVectors):
                         raise UserError(f"{place}: the file ends within it; fetch it again")
                     buffer, start = buffer[start:] + more, 0
                 word = buffer[start:end].lstrip(b"\n")
+                if b"\n" in word or b"\0" in word:
+                    raise UserError(
+                        f"{place}: {word[:40]!r} is no word, because the file does not have "
+                        f"{self.dimensions:,} number(s) for each word as its first line says, or "
+                        "is damaged: fetch it again"
+                    )
                 yield place, word, np.frombuffer(buffer, "<f4", self.dimensions, end + 1)
                 start = end + 1 + size
             # gzip compares its checksum at the end of the file, after the last word.
-            file.read(1 << 20)
+            if (buffer[start:] + file.read(1 << 20)).strip(b"\n"):
+                raise UserError(
+                    f"{self.path}: continues after the {self.count:,} words of its first line; "
+                    "that line is wrong or the file is damaged: fetch it again"
+                )
 
 
 @contextmanager

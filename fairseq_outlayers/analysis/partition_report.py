@@ -1,28 +1,35 @@
 """How a corpus is divided into partitions, before training."""
 
 import time
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Dict
 
 import numpy as np
+from fairseq import utils
 from fairseq.data import Dictionary, data_utils
 
-from fairseq_outlayers.checkpoints.stored_options import first_folder
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.partitions.corpus import corpus_side, reshuffled
 from fairseq_outlayers.partitions.options import PartitionConfig, partition_limits
 from fairseq_outlayers.partitions.plan import Words, partition
+from fairseq_outlayers.stock.data_folders import check_data_folders
 
 
 def partition_report(options: Any) -> str:
     """A plain-text table of partitions with their words and sentences.
+
+    Of several data folders, each of which is the text of an epoch, each has its own table.
 
     Args:
         options: of ``python -m fairseq_outlayers partitions``.
     Raises:
         UserError: if the data or the sizes are wrong.
     """
-    pairs, dictionaries = _load(options)
+    folders = [Path(folder) for folder in utils.split_paths(str(options.data))]
+    check_data_folders(SimpleNamespace(data=str(options.data)))
+    languages = _languages(options, folders[0])
+    dictionaries = _dictionaries(folders[0], languages)
     config = PartitionConfig(
         partition_size=options.partition_size,
         partition_mode=options.partition_mode,
@@ -31,9 +38,26 @@ def partition_report(options: Any) -> str:
     limits = partition_limits(config, len(dictionaries["source"]), len(dictionaries["target"]))
     if not limits:
         raise UserError("--partition-size must be 1 or more")
+    tables = [
+        _table(_texts(folder, languages, dictionaries), dictionaries, limits, options, epoch)
+        for epoch, folder in enumerate(folders, start=1)
+    ]
+    if len(folders) == 1:
+        return tables[0]
+    return "\n".join(f"{folder}:\n{table}" for folder, table in zip(folders, tables, strict=True))
+
+
+def _table(
+    pairs: Any,
+    dictionaries: Dict[str, Dictionary],
+    limits: Dict[str, int],
+    options: Any,
+    epoch: int,
+) -> str:
+    """The table of one folder; with reshuffled partitions, those of an epoch."""
     order = np.arange(len(pairs.tgt_sizes))
     if options.reshuffle_partitions:
-        order = reshuffled(order, options.seed, epoch=1)
+        order = reshuffled(order, options.seed, epoch)
     sides = {
         side: corpus_side(pairs, dictionaries[side], side, limit) for side, limit in limits.items()
     }
@@ -60,9 +84,8 @@ def _row(title: str, numbers: np.ndarray) -> str:
     return f"  {title:22} {least:>10,} {middle:>10,} {most:>10,}"
 
 
-def _load(options: Any) -> Any:
-    """The binarized training data and its dictionaries."""
-    folder = first_folder(options.data)
+def _languages(options: Any, folder: Path) -> Dict[str, str]:
+    """The language of each side, inferred from the data if it is not given."""
     source, target = options.source_lang, options.target_lang
     if source is None or target is None:
         given, pair = source or target, data_utils.infer_language_pair(str(folder))
@@ -78,13 +101,25 @@ def _load(options: Any) -> Any:
             f"{folder}: no train.XX-YY.* of fairseq-preprocess; give its --destdir, or the "
             "languages by --source-lang and --target-lang"
         )
-    pairs, dictionaries = SimpleNamespace(), {}
-    sides = {"source": (source, "src"), "target": (target, "tgt")}
-    for side, (language, short) in sides.items():
+    return {"source": source, "target": target}
+
+
+def _dictionaries(folder: Path, languages: Dict[str, str]) -> Dict[str, Dictionary]:
+    """The dictionary of each side."""
+    found = {}
+    for side, language in languages.items():
         path = folder / f"dict.{language}.txt"
         if not path.is_file():
             raise UserError(f"{path}: no such file")
-        dictionaries[side] = Dictionary.load(str(path))
+        found[side] = Dictionary.load(str(path))
+    return found
+
+
+def _texts(folder: Path, languages: Dict[str, str], dictionaries: Dict[str, Dictionary]) -> Any:
+    """The binarized training text of both sides, with the attributes of fairseq's pairs."""
+    pairs, (source, target) = SimpleNamespace(), languages.values()
+    for side, short in (("source", "src"), ("target", "tgt")):
+        language = languages[side]
         # Text that was binarized in the other direction serves, too, as in training.
         names = (f"train.{source}-{target}.{language}", f"train.{target}-{source}.{language}")
         prefixes = [folder / name for name in names]
@@ -94,4 +129,4 @@ def _load(options: Any) -> Any:
             raise UserError(f"{prefixes[0]}: no binarized text")
         setattr(pairs, short, text)
         setattr(pairs, f"{short}_sizes", text.sizes)
-    return pairs, dictionaries
+    return pairs

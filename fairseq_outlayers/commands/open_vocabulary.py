@@ -36,6 +36,12 @@ def run(options: argparse.Namespace) -> None:
     text = [word for line in read_words(options.text) for word in [*line, end]]
     if not text:
         raise UserError(f"{options.text}: an empty text has no perplexity")
+    padding = decoder.dictionary.pad_word
+    if padding in text:
+        raise UserError(
+            f"{options.text}: has the word {padding} {text.count(padding)} times, fairseq's "
+            "padding, which is not a word to predict: replace it in the text"
+        )
     rows: List[Sequence[object]] = [("words", "types", "tokens", "perplexity")]
     for words, types, tokens, value in perplexities(decoder, text, after_bos):
         rows.append((words, types, tokens, "-" if value is None else f"{value:,.2f}"))

@@ -9,7 +9,12 @@ from fairseq_outlayers.suggestions import between
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", type=Path, metavar="DATA", help="made by fairseq-preprocess")
+    parser.add_argument(
+        "data",
+        type=Path,
+        metavar="DATA",
+        help="made by fairseq-preprocess; of several (bin1:bin2), a table for each",
+    )
     parser.add_argument(
         "--partition-size", type=int, required=True, metavar="N", help="most target words of one"
     )
@@ -29,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reshuffle-partitions",
         action="store_true",
-        help="show the shuffled partitions of epoch 1",
+        help="show the shuffled partitions of epoch 1 (of folder n: of epoch n)",
     )
     parser.add_argument(
         "--seed",

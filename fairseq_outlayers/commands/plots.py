@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, List, Sequence
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, is_writable_folder
 
 if TYPE_CHECKING:
     from fairseq_outlayers.analysis.neighbours import WordMap
@@ -29,6 +29,8 @@ def figure_path(text: str) -> str:
         raise argparse.ArgumentTypeError(f"{text}: no folder {Path(text).parent}; create it first")
     if Path(text).exists():
         raise argparse.ArgumentTypeError(f"{text} exists; remove it, or give another name")
+    if not is_writable_folder(Path(text).parent):
+        raise argparse.ArgumentTypeError(f"{text}: the folder is not writable; name another")
     return text
 
 

@@ -28,17 +28,19 @@ class OutputFile:
         existing = next(d for d in self.target.parents if d.exists())
         if not existing.is_dir():
             raise UserError(f"{existing}: is a file, but {path} needs a directory; name another")
-        self.missing = _make_parents(self.target)
+        with _naming_errors(self.path):
+            self.missing = _make_parents(self.target)
         self.temporary = _temporary(self.target)
         try:
-            self.file = open(self.temporary, "xb")  # noqa: SIM115 (closed by write_together)
-        except OSError:
+            with _naming_errors(self.path):
+                self.file = open(self.temporary, "xb")  # noqa: SIM115 (closed by write_together)
+        except UserError:
             _remove_directories(self.missing)
             raise
 
     def write(self, data: bytes) -> None:
         """Write whole lines (or all bytes of the file)."""
-        with self._naming_errors():
+        with _naming_errors(self.path):
             self.file.write(data)
         self.lines += data.count(b"\n")
         self.tokens += len(data.split())
@@ -51,7 +53,7 @@ class OutputFile:
 
     def finish(self) -> None:
         """Flush to disk and close."""
-        with self._naming_errors():
+        with _naming_errors(self.path):
             self.file.flush()
             os.fsync(self.file.fileno())
             self.file.close()
@@ -63,12 +65,14 @@ class OutputFile:
         self.temporary.unlink(missing_ok=True)
         _remove_directories(self.missing)
 
-    @contextmanager
-    def _naming_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:  # such as a full disk; the error has no file name
-            raise UserError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+@contextmanager
+def _naming_errors(path: Path) -> Iterator[None]:
+    """Name the output in system errors, which name the temporary file, or none (a full disk)."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 @contextmanager
@@ -81,7 +85,7 @@ def write_together(
         paths: the files to write; their directories are created.
         inputs: files that must not be among them.
     Raises:
-        UserError: if an output is also an input, or not a regular file.
+        UserError: if an output is also an input, or not a regular file, or cannot be written.
     """
     real_inputs = {os.path.realpath(path) for path in inputs}
     outputs: list[OutputFile] = []
@@ -106,13 +110,15 @@ def new_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder, which is ``path`` when the block ends, or is removed on an error.
 
     Raises:
-        UserError: if ``path`` exists.
+        UserError: if ``path`` exists, or the folder cannot be made.
     """
     require_new_path(path)
-    missing = _make_parents(path)
+    with _naming_errors(path):
+        missing = _make_parents(path)
     temporary = _temporary(path)
     try:
-        temporary.mkdir()
+        with _naming_errors(path):
+            temporary.mkdir()
         yield temporary
         os.rename(temporary, path)
     except BaseException:
@@ -124,7 +130,11 @@ def new_folder(path: Path) -> Iterator[Path]:
 def _make_parents(path: Path) -> list[Path]:
     """Make the directories above a path; returns those that were missing, the deepest first."""
     missing = [directory for directory in path.parents if not directory.exists()]
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        _remove_directories(missing)
+        raise
     return missing
 
 

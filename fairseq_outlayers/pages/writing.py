@@ -1,8 +1,9 @@
 """Write a page to a file."""
 
+import os
 from pathlib import Path
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, is_writable_folder
 from fairseq_outlayers.formats.output_file import write_together
 from fairseq_outlayers.pages.document import GENERATOR
 
@@ -13,7 +14,8 @@ def check_output(path: Path) -> None:
     """Check that a page may be written.
 
     Raises:
-        UserError: if the folder does not exist, or the file exists and is not a page of ours.
+        UserError: if the folder does not exist or is not writable, or the file exists and is not
+            a page of ours.
     """
     if not path.parent.is_dir():
         raise UserError(f"--output {path}: no folder {path.parent}; create it first")
@@ -28,6 +30,9 @@ def check_output(path: Path) -> None:
             raise UserError(
                 f"--output {path}: exists and is not a page of this command; remove it first"
             )
+    folder = Path(os.path.realpath(path)).parent  # of the page that a link leads to
+    if not is_writable_folder(folder):
+        raise UserError(f"--output {path}: the folder {folder} is not writable; name another")
 
 
 def write_page(path: Path, page: str) -> int:

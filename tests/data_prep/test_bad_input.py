@@ -124,6 +124,12 @@ BAD_ARGUMENTS = {
     "tokenize_corpus --input in --output out --languages en --max-length 0": "0: must be a whole",
     "tokenize_corpus --input in --output out --languages en --max-ratio x": "'x' is not a number",
     "tokenize_corpus --input in --output out --languages en --max-length 1": "loosen the filters",
+    "tokenize_corpus --input in --output out --languages en --languages de": (
+        "argument --languages: given twice; give all values after one --languages"
+    ),
+    "segment learn --inputs in.en --inputs in.de --output out.en --merges 3": (
+        "argument --inputs: given twice; give all values after one --inputs"
+    ),
     "segment": "required: learn|apply",
     "segment learn --inputs in.en --output in.en --merges 3": "in.en: is also an input",
     "segment learn --inputs in.en --output out.en": "--merges --vocabulary-size is required",

@@ -191,6 +191,22 @@ def test_alignments_are_imported(tmp_path, command):
     assert best == {"the": "das", "house": "haus", "book": "buch", "a": "ein"}
 
 
+@pytest.mark.parametrize("side", ["s", "t"])
+def test_alignments_of_a_text_with_other_white_space_are_refused(tmp_path, monkeypatch, side):
+    monkeypatch.chdir(tmp_path)
+    texts = {"s": "a  b\tc\na b c\n", "t": "x y\nx y z\n", "links": "1-0\n1-0\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    given = ["--source", "s", "--target", "t", "--output", "lexicon"]
+    options = build_lexicon.parse_arguments([*given, "--alignments", "links"])
+    assert entries(build_lexicon.build(options)) == {("b", "x"): 1.0}
+    first, second = texts[side].splitlines()
+    (tmp_path / side).write_text(f"{first}\n{second.replace(' ', chr(0xA0), 1)}\n")
+    with pytest.raises(UserError, match=rf"^{side}:2: has U\+00A0, which divides words here"):
+        build_lexicon.build(options)
+    assert build_lexicon.build(build_lexicon.parse_arguments(given)).source_words
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -336,6 +336,11 @@ def test_rows_are_written_where_they_belong_in_any_order(tmp_path, rows):
     np.testing.assert_array_equal(np.load(tmp_path / "t.npy"), expected)
 
 
+# word2vec binaries of three words in two dimensions: 0.1 has no zero byte; without line ends.
+THREE = b"".join(word + b" " + struct.pack("<2f", 0.1, 0.1) + b"\n" for word in (b"a", b"b", b"c"))
+ZEROS = b"".join(word + b" " + struct.pack("<2f", 0.0, 0.0) for word in (b"a", b"b", b"c"))
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -347,6 +352,9 @@ def test_rows_are_written_where_they_belong_in_any_order(tmp_path, rows):
         ("a.bin", b"9" * 5000 + b" 2\na b ", "a.bin:1: a number of 5,000 digits"),
         ("a.glove", b"2 " + b"9" * 5000 + b"\n", "a.glove:1: a number of 5,000 digits"),
         ("a.vec", b"2 2\na 1 2\n\n", "a.vec:3: empty line"),
+        ("a.bin", b"2 2\n" + THREE, "a.bin: continues after the 2 words of its first line"),
+        ("a.bin", b"2 1\n" + THREE, r"word 2 of 2: b'\\xcd\\xcc\\xcc=\\nb' is no word"),
+        ("a.bin", b"3 1\n" + ZEROS, r"word 2 of 3: b'\\x00\\x00\\x00\\x00b' is no word"),
     ],
 )
 def test_a_file_of_vectors_that_cannot_be_whole_is_refused(tmp_path, name, content, message):

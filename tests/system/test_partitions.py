@@ -1,6 +1,7 @@
 """Partitioned training through fairseq-train: stop and go on, reload, decode, wrong options."""
 
 import json
+import os
 import re
 import shutil
 import statistics
@@ -10,6 +11,7 @@ import torch
 from fairseq.data import indexed_dataset
 
 from fairseq_outlayers.__main__ import main
+from fairseq_outlayers.analysis import partition_report
 from fairseq_outlayers.errors import UserError
 from tests.conftest import make_dictionary
 from tests.system.commands import PLUGIN, run, succeed
@@ -226,16 +228,48 @@ def test_the_printed_plan_is_that_of_a_walk_with_sets(data, capsys):
     assert min(sizes) < 60
 
 
-def test_the_printed_plan_has_the_words_of_each_side_by_its_own_dictionary(tmp_path, capsys):
-    texts = {"xx": ["w0", "w0", "w1", "w1"], "yy": ["w0 w1", "w1 w2", "w3 w4", "w5 w5 w5"]}
+TEXTS = {"xx": ["w0", "w0", "w1", "w1"], "yy": ["w0 w1", "w1 w2", "w3 w4", "w5 w5 w5"]}
+
+
+def binarize(folder, texts):
+    """Write texts and dictionaries of two source words and six target words."""
+    folder.mkdir(exist_ok=True)
     for language, words in (("xx", 2), ("yy", 6)):
         dictionary = make_dictionary(words)
-        dictionary.save(str(tmp_path / f"dict.{language}.txt"))
-        path = str(tmp_path / f"train.xx-yy.{language}")
+        dictionary.save(str(folder / f"dict.{language}.txt"))
+        path = str(folder / f"train.xx-yy.{language}")
         builder = indexed_dataset.make_builder(f"{path}.bin", "mmap", len(dictionary))
         for line in texts[language]:
             builder.add_item(dictionary.encode_line(line, add_if_not_exist=False))
         builder.finalize(f"{path}.idx")
+
+
+def test_the_plan_of_several_folders_has_a_table_for_each(tmp_path, capsys, monkeypatch):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    binarize(folders[0], TEXTS)
+    binarize(folders[1], {language: lines[:2] for language, lines in TEXTS.items()})
+    joined = os.pathsep.join(map(str, folders))
+    main(["partitions", joined, "--partition-size", "7"])
+    first, second = without_seconds(capsys.readouterr().out).split("\n\n")
+    for table, folder, pairs, partitions in ((first, "one", 4, 2), (second, "two", 2, 1)):
+        head = f"{tmp_path / folder}:\n{partitions} partitions of {pairs} sentence pairs ("
+        assert table.startswith(head)
+        assert table.count("partitions of") == 1
+
+    epochs = []
+    monkeypatch.setattr(
+        partition_report, "reshuffled", lambda order, _, epoch: epochs.append(epoch) or order
+    )
+    main(["partitions", joined, "--partition-size", "7", "--reshuffle-partitions"])
+    assert epochs == [1, 2]
+
+    make_dictionary(5).save(str(folders[1] / "dict.yy.txt"))
+    with pytest.raises(UserError, match=r"two/dict.yy.txt: another dictionary than .*one/dict.yy"):
+        main(["partitions", joined, "--partition-size", "7"])
+
+
+def test_the_printed_plan_has_the_words_of_each_side_by_its_own_dictionary(tmp_path, capsys):
+    binarize(tmp_path, TEXTS)
     sizes = ["--partition-size", "7", "--source-partition-size", "5"]
     main(["partitions", str(tmp_path), *sizes])
     # With the specials, the target words of two sentences each are 4 + 3, the source words 4 + 1.

@@ -138,7 +138,9 @@ def test_a_model_with_a_vector_for_every_word_is_refused(tmp_path, options):
         open_vocabulary(decoder, ["walked"])
 
 
-def test_the_command_starts_the_text_as_in_training(monkeypatch, tmp_path):
+@pytest.fixture
+def scored(monkeypatch):
+    """What the command passes to ``perplexities``, for a model with ``--add-bos-token``."""
     model = SimpleNamespace(decoder=SimpleNamespace(dictionary=Dictionary()))
     task, seen = SimpleNamespace(args=SimpleNamespace(add_bos_token=True)), []
     ours = "fairseq_outlayers"
@@ -146,10 +148,23 @@ def test_the_command_starts_the_text_as_in_training(monkeypatch, tmp_path):
     monkeypatch.setattr(
         f"{ours}.analysis.open_vocabulary.perplexities", lambda *given: seen.append(given[1:]) or []
     )
+    return seen
+
+
+def test_padding_in_the_text_is_refused(scored, tmp_path):
+    path = tmp_path / "text"
+    path.write_text("a <pad>\n<pad> <pad>\n")
+    message = "text: has the word <pad> 3 times, fairseq's padding, which is not a word to predict"
+    with pytest.raises(UserError, match=message):
+        main(["open-vocabulary", "m.pt", "--text", str(path)])
+    assert scored == []
+
+
+def test_the_command_starts_the_text_as_in_training(scored, tmp_path):
     path = tmp_path / "text"
     path.write_text("a b\n")
     main(["open-vocabulary", "m.pt", "--text", str(path)])
-    assert seen == [(["a", "b", "</s>"], True)]
+    assert scored == [(["a", "b", "</s>"], True)]
     path.write_text("")
     with pytest.raises(UserError, match="empty text has no perplexity"):
         main(["open-vocabulary", "m.pt", "--text", str(path)])

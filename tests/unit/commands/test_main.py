@@ -20,6 +20,7 @@ from fairseq_outlayers.commands import echo_gain
 from fairseq_outlayers.commands.base import checkpoints_first
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.reservoirs.options import ECHO_STARTS
+from fairseq_outlayers.suggestions import HelpfulParser
 
 each_command = pytest.mark.parametrize("name", COMMANDS)
 
@@ -52,12 +53,42 @@ def test_the_help_has_an_example_on_one_line(name, capsys):
             "--translations mix=h1 mix=h2: the name mix is given twice; give each file another",
         ),
         ("checkpoint tests", "tests: a folder; give a checkpoint in it"),
+        (
+            "neighbours a.pt --words dog --words cat",
+            "argument --words: given twice; give all values after one --words",
+        ),
+        (
+            "external-words --translations a=h1 --translations b=h2",
+            "argument --translations: given twice; give all values after one --translations",
+        ),
     ],
 )
 def test_bad_arguments_are_refused_in_one_line(arguments, message, capsys):
     with pytest.raises((SystemExit, UserError)) as stopped:
         main(arguments.split())
     assert message in f"{capsys.readouterr().err} {stopped.value}"
+
+
+def test_a_plot_in_a_folder_that_is_not_writable_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
+    path = tmp_path / "plot.svg"
+    with pytest.raises(SystemExit):
+        main(["neighbours", "a.pt", "--words", "dog", "--plot", str(path)])
+    assert f"{path}: the folder is not writable" in capsys.readouterr().err
+
+
+def test_lists_of_one_parse_do_not_count_in_the_next():
+    parser = HelpfulParser()
+    group = parser.add_argument_group("group")
+    group.add_argument("--words", nargs="+")
+    parser.add_argument("--number")
+    parser.add_argument("checkpoints", nargs="*")
+    for _ in range(2):
+        given = parser.parse_args(["a", "b", "--words", "c", "d", "--number", "1", "--number=2"])
+        assert given.checkpoints == ["a", "b"]
+        assert (given.words, given.number) == (["c", "d"], "2")
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--words", "c", "--words", "d"])
 
 
 @each_command

@@ -1,12 +1,13 @@
 """A page is written whole, and in the place of nothing else."""
 
 import os
+from pathlib import Path
 
 import pytest
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.pages.document import document
-from fairseq_outlayers.pages.writing import write_page
+from fairseq_outlayers.pages.writing import check_output, write_page
 
 PAGE = document("title", "", ["page.js"])
 
@@ -49,6 +50,22 @@ def test_a_link_is_followed(tmp_path):
 def test_a_place_where_nothing_can_be_written_is_named(tmp_path, name, message):
     with pytest.raises(UserError, match=message):
         write_page(tmp_path / name, PAGE)
+
+
+def test_a_folder_that_is_not_writable_is_refused_before_anything_is_computed(
+    tmp_path, monkeypatch
+):
+    """Also that of a page that a link leads to; a missing one counts as the folder above it."""
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "link.html").symlink_to(tmp_path / "pages" / "new" / "page.html")
+    check_output(tmp_path / "link.html")
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: not (Path(path).name == "pages" and mode & os.W_OK)
+    )
+    check_output(tmp_path / "page.html")
+    for path in (tmp_path / "pages" / "page.html", tmp_path / "link.html"):
+        with pytest.raises(UserError, match=rf"{path}: the folder .*pages.* is not writable"):
+            check_output(path)
 
 
 def test_half_a_character_does_not_lose_the_page(tmp_path):
