@@ -22,11 +22,15 @@ def require_checkpoint(path: Union[str, Path]) -> None:
 
 
 def require_new_file(output: Path) -> None:
-    """Raise a :class:`UserError` if ``--output`` exists, or its folder does not."""
+    """Raise a :class:`UserError` if ``--output`` exists, or its folder does not or is read-only."""
     if output.exists():
         raise UserError(f"--output {output}: already exists; name a new file")
     if not output.parent.is_dir():
         raise UserError(f"--output {output}: no folder {output.parent}; create it first")
+    if not is_writable_folder(output.parent):
+        raise UserError(
+            f"--output {output}: the folder {output.parent} is not writable; name another"
+        )
 
 
 def require_new_path(output: Path) -> None:

@@ -77,6 +77,13 @@ def test_a_plot_in_a_folder_that_is_not_writable_is_refused(tmp_path, monkeypatc
     assert f"{path}: the folder is not writable" in capsys.readouterr().err
 
 
+def test_an_average_in_a_folder_that_is_not_writable_is_refused_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
+    output = tmp_path / "average.pt"
+    with pytest.raises(UserError, match=f"--output {output}: the folder {tmp_path} is not writ"):
+        main(["average", "a.pt", "b.pt", "--output", str(output)])
+
+
 def test_lists_of_one_parse_do_not_count_in_the_next():
     parser = HelpfulParser()
     group = parser.add_argument_group("group")
