@@ -95,14 +95,15 @@ def test_a_word_without_ngrams_has_no_vector_from_subwords():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--output v.txt", "must end in .vec or .bin"),
-        ("--output v.bin --method cbow", "only fasttext makes vectors from subwords"),
-        ("--output v.vec --min-count 1000", "no word occurs --min-count 1000 times"),
-        ("--output mono.en.vec --input none.en", "none.en: no such file"),
+        ("--input mono.en --output v.txt", "must end in .vec or .bin"),
+        ("--input mono.en --output v.bin --method cbow", "only fasttext makes vectors from"),
+        ("--input mono.en --output v.vec --min-count 1000", "no word occurs --min-count 1000"),
+        ("--input none.en --output mono.en.vec", "none.en: no such file"),
+        ("--input mono.en --input mono.en --output v.vec", "--input: given twice"),
     ],
 )
 def test_what_cannot_be_trained_is_refused(text, command, one_error_line, contents, options, said):
     before = contents()
-    process = command("train_embeddings", "--input", "mono.en", *options.split())
+    process = command("train_embeddings", *options.split())
     assert said in one_error_line(process)
     assert contents() == before
