@@ -27,16 +27,19 @@ def require_new_file(output: Path) -> None:
         raise UserError(f"--output {output}: already exists; name a new file")
     if not output.parent.is_dir():
         raise UserError(f"--output {output}: no folder {output.parent}; create it first")
-    if not is_writable_folder(output.parent):
-        raise UserError(
-            f"--output {output}: the folder {output.parent} is not writable; name another"
-        )
+    require_writable(output, output.parent)
 
 
 def require_new_path(output: Path) -> None:
     """Raise a :class:`UserError` if there is such a file or folder."""
     if output.exists():
         raise UserError(f"{output} exists: name another --output, or remove it")
+
+
+def require_writable(output: Path, folder: Path) -> None:
+    """Raise a :class:`UserError` if ``--output`` cannot be created in its folder."""
+    if not is_writable_folder(folder):
+        raise UserError(f"--output {output}: the folder {folder} is not writable; name another")
 
 
 def is_writable_folder(folder: Path) -> bool:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from fairseq_outlayers.errors import UserError, is_writable_folder
+from fairseq_outlayers.errors import UserError, require_writable
 from fairseq_outlayers.formats.output_file import write_together
 from fairseq_outlayers.pages.document import GENERATOR
 
@@ -30,9 +30,7 @@ def check_output(path: Path) -> None:
             raise UserError(
                 f"--output {path}: exists and is not a page of this command; remove it first"
             )
-    folder = Path(os.path.realpath(path)).parent  # of the page that a link leads to
-    if not is_writable_folder(folder):
-        raise UserError(f"--output {path}: the folder {folder} is not writable; name another")
+    require_writable(path, Path(os.path.realpath(path)).parent)  # of the page a link leads to
 
 
 def write_page(path: Path, page: str) -> int:
