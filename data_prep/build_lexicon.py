@@ -8,7 +8,6 @@ The table is the input of build_candidates.py, and a dictionary for replacing un
 """
 
 import argparse
-import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -20,12 +19,16 @@ from lib.ibm_model1 import Corpus, ibm_model1
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.lexicon import TABLE_FORMATS, Lexicon, count_links, read_lexicon
 from fairseq_outlayers.formats.output_file import report_written, write_together
-from fairseq_outlayers.formats.text import count_parallel_lines, read_lines, read_parallel
+from fairseq_outlayers.formats.text import (
+    OTHER_SPACE_BUT_TAB,
+    count_parallel_lines,
+    read_lines,
+    read_parallel,
+)
 from fairseq_outlayers.suggestions import between
 
 TABLE_FORMAT = "fast_align"
 ITERATIONS = 5
-OTHER_SPACE = re.compile(r"[^\S \t]")
 EXAMPLE = """example:
   python data_prep/build_lexicon.py --source tokenized/train.en --target tokenized/train.de \\
       --output lexicon.en-de
@@ -83,7 +86,7 @@ def refuse_other_spaces(texts: Sequence[Path]) -> None:
     """
     for path in texts:
         for number, line in enumerate(read_lines(path), start=1):
-            if (other := OTHER_SPACE.search(line)) is not None:
+            if (other := OTHER_SPACE_BUT_TAB.search(line)) is not None:
                 raise UserError(
                     f"{path}:{number}: has U+{ord(other[0]):04X}, which divides words here, but "
                     "not for every aligner, so links would be of other words: replace it by a "

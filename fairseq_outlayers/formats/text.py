@@ -6,6 +6,7 @@ file are dropped.
 """
 
 import io
+import re
 import sys
 from codecs import BOM_UTF8
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Iterator, List, Optional, Sequence, Tuple, Union
 from fairseq_outlayers.errors import UserError
 
 BOM = BOM_UTF8.decode()  # the byte order mark in decoded text
+OTHER_SPACE = re.compile(r"[^\S ]")  # white space that is no space
+OTHER_SPACE_BUT_TAB = re.compile(r"[^\S \t]")
 
 
 def escape_unprintable_words() -> None:

@@ -13,13 +13,12 @@ refused, as by fairseq-preprocess.
 import contextlib
 import logging
 import os
-import re
 from typing import Any, Callable, Iterator, List
 
 from fairseq_cli import interactive
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.text import BOM
+from fairseq_outlayers.formats.text import BOM, OTHER_SPACE, OTHER_SPACE_BUT_TAB
 from fairseq_outlayers.patches.conveniences.parallel_texts import (
     SYMBOLS,
     count_lines,
@@ -28,8 +27,6 @@ from fairseq_outlayers.patches.conveniences.parallel_texts import (
 from fairseq_outlayers.patches.replacing import replaces
 
 logger = logging.getLogger(__name__)
-OTHER_SPACE = re.compile(r"[^\S ]")
-OTHER_SPACE_BUT_TAB = re.compile(r"[^\S \t]")
 
 
 @replaces(interactive, "buffered_read")
