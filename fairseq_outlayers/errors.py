@@ -36,6 +36,14 @@ def require_new_path(output: Path) -> None:
         raise UserError(f"{output} exists: name another --output, or remove it")
 
 
+def padding_in_text(place: object, word: str, number: int) -> UserError:
+    """The error for a text to score that has fairseq's padding as a word."""
+    return UserError(
+        f"{place}: has the word {word} {number} times, fairseq's padding, which is not a word to "
+        "predict: replace it in the text"
+    )
+
+
 def require_writable(output: Path, folder: Path) -> None:
     """Raise a :class:`UserError` if ``--output`` cannot be created in its folder."""
     if not is_writable_folder(folder):

@@ -5,7 +5,7 @@ from typing import List, Sequence
 
 from fairseq_outlayers.commands.base import Command, add_checkpoint, add_data_argument
 from fairseq_outlayers.commands.tables import markdown_table
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, padding_in_text
 from fairseq_outlayers.formats.text import read_words
 
 
@@ -38,10 +38,7 @@ def run(options: argparse.Namespace) -> None:
         raise UserError(f"{options.text}: an empty text has no perplexity")
     padding = decoder.dictionary.pad_word
     if padding in text:
-        raise UserError(
-            f"{options.text}: has the word {padding} {text.count(padding)} times, fairseq's "
-            "padding, which is not a word to predict: replace it in the text"
-        )
+        raise padding_in_text(options.text, padding, text.count(padding))
     rows: List[Sequence[object]] = [("words", "types", "tokens", "perplexity")]
     for words, types, tokens, value in perplexities(decoder, text, after_bos):
         rows.append((words, types, tokens, "-" if value is None else f"{value:,.2f}"))

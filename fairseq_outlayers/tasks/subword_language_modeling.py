@@ -13,7 +13,7 @@ from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageMode
 from omegaconf import II
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError, as_flag
+from fairseq_outlayers.errors import UserError, as_flag, padding_in_text
 from fairseq_outlayers.options import changed_defaults
 from fairseq_outlayers.partitions.corpus import all_sentences
 from fairseq_outlayers.tasks.text_columns import ColumnIterator, ColumnWindows, TokenStream
@@ -106,11 +106,8 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
             raise UserError(f"{path}: has no sentences; binarize a text that is not empty")
         tokens = torch.cat(all_sentences(sentences, len(sentences)))
         if (padding := int((tokens == self.dictionary.pad()).sum())) > 0:
-            raise UserError(
-                f"{path}: has the word {self.dictionary[self.dictionary.pad()]} {padding} times, "
-                "fairseq's padding, which is not a word to predict: replace it in the text, and "
-                "binarize that"
-            )
+            word = self.dictionary[self.dictionary.pad()]
+            raise UserError(f"{padding_in_text(path, word, padding)}, and binarize that")
         self.datasets[split] = TokenStream(tokens, self.dictionary.eos(), self.dictionary.pad())
 
     def get_batch_iterator(
