@@ -103,13 +103,15 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         Removes words that replacements of an earlier search have added to the target dictionary.
 
         Raises:
-            UserError: if search options contradict each other, or candidates are combined with an
-                option that needs the full vocabulary.
+            UserError: if search options contradict each other, candidates are combined with an
+                option that needs the full vocabulary, or references that an option needs are
+                missing.
         """
         extra = dict(extra_gen_cls_kwargs or {})
         stock = super().build_generator
         if self.unk_replacement is not None:  # a search is over the model's own words
             self.unk_replacement.remove_replacements()
+        self._refuse_without_references(args)
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         check_search(args, self.cfg, len(self.target_dictionary))
@@ -165,6 +167,17 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
             or getattr(args, "max_len_a", 0) != 0
             or getattr(args, "match_source_len", False)
         )
+
+    def _refuse_without_references(self, args: Any) -> None:
+        """Refuse what reads references where a loaded set has none."""
+        for name in ("prefix_size", "score_reference"):
+            value = getattr(args, name, False)
+            without = [split for split, pairs in self.datasets.items() if pairs.tgt is None]
+            if value and without:
+                raise UserError(
+                    f"{as_flag(name, value)}: '{without[0]}' has no text in {self.cfg.target_lang} "
+                    "to read: binarize it with its translations, or leave the option out"
+                )
 
     def _refuse_whole_vocabulary(self, args: Any, extra: Dict[str, Any], allowed: Any) -> None:
         """Refuse options that need the scores of all words, which candidate lists leave out."""

@@ -122,6 +122,22 @@ def test_a_prefix_that_ends_before_the_length_of_the_source_is_refused(make_task
     assert decode(task, models_of(task), longer, prefix_size=7, match_source_len=True)
 
 
+@pytest.mark.parametrize(
+    ("option", "flag"),
+    [({"prefix_size": 2}, "--prefix-size 2"), ({"score_reference": True}, "--score-reference")],
+)
+def test_what_reads_references_is_refused_without_them(option, flag, make_task):
+    task = make_task(target_lang="de")
+    pairs = task.datasets["test"] = task.build_dataset_for_inference([torch.tensor([5, 2])], [2])
+    task.build_generator(models_of(task), SimpleNamespace())
+    assert refused(task, models_of(task), **option) == (
+        f"{flag}: 'test' has no text in de to read: binarize it with its translations, or leave "
+        "the option out"
+    )
+    pairs.tgt = pairs.src
+    task.build_generator(models_of(task), SimpleNamespace(**option))
+
+
 def test_as_many_words_as_the_dictionary_has_may_be_sampled(make_task, decode):
     task = make_task()
     batch = make_batch(task, LENGTHS)
