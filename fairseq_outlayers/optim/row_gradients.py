@@ -126,7 +126,7 @@ def multiply(parameters: Iterable[Tensor], factor: Any) -> None:
     if not numbers:
         return
     if torch.is_tensor(factor):
-        factor = factor.to(numbers[0].device)
+        factor = factor.to(numbers[0].device).reshape(())
     torch._foreach_mul_(numbers, factor)
 
 

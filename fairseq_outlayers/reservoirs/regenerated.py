@@ -96,7 +96,7 @@ def freeze(module: nn.Module, name: str, seed: int, bound: Optional[float] = Non
         if isinstance(owner, nn.Embedding) and owner.padding_idx is not None:
             value[owner.padding_idx] = 0.0
         delattr(owner, leaf)
-        owner.register_buffer(leaf, value, persistent=False)
+        owner.register_buffer(leaf, value.to(torch.get_default_dtype()), persistent=False)
         tensors.append(value)
     version = version_of(seed, tensors).as_tensor()
     register_version(module, VERSION, version, partial(_refuse, name))
@@ -105,9 +105,10 @@ def freeze(module: nn.Module, name: str, seed: int, bound: Optional[float] = Non
 def _initial(owner: nn.Module, leaf: str, parameter: Tensor) -> Optional[Tensor]:
     """The value of a parameter that is not random, or None."""
     if leaf.endswith("bias"):
-        return torch.zeros(parameter.shape)
+        return torch.zeros(parameter.shape, dtype=torch.float32)
     # Not isinstance: with apex installed, fairseq uses its layer norm on a GPU.
-    return torch.ones(parameter.shape) if hasattr(owner, "normalized_shape") else None
+    gain = hasattr(owner, "normalized_shape")
+    return torch.ones(parameter.shape, dtype=torch.float32) if gain else None
 
 
 def _glorot(parameter: Tensor) -> float:

@@ -28,7 +28,7 @@ def dense(parameters):
     return [p.grad.to_dense().clone() for p in parameters if p.grad is not None]
 
 
-@pytest.mark.parametrize("factor", [0.25, torch.tensor(0.25)], ids=["number", "tensor"])
+@pytest.mark.parametrize("factor", [0.25, torch.tensor(0.25), torch.tensor([0.25])])
 def test_gradients_are_multiplied_sparse_or_not(parameters, factor):
     expected = [gradient * 0.25 for gradient in dense(parameters)]
     row_gradients.multiply(parameters, factor)

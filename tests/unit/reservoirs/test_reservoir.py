@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn as nn
-from scipy.sparse.linalg import ArpackNoConvergence
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.reservoirs import reservoir as module
@@ -70,6 +70,23 @@ def test_where_the_iteration_does_not_converge_the_whole_spectrum_is_computed(mo
     monkeypatch.setattr("scipy.sparse.linalg.eigs", give_up)
     matrix = uniform(1, "x", (200, 200))
     assert spectral_radius(matrix) == np.abs(np.linalg.eigvals(matrix)).max()
+
+
+def test_the_iteration_for_an_orthogonal_matrix_is_given_up_soon(monkeypatch):
+    # All its eigenvalues have the modulus 1, so the iteration converges to none of them.
+    orthogonal = np.linalg.qr(np.random.default_rng(1).standard_normal((200, 200)))[0]
+    products = []
+
+    def counted(matrix, **settings):
+        def product(vector):
+            products.append(vector)
+            return matrix @ vector
+
+        return eigs(LinearOperator(matrix.shape, product, dtype=matrix.dtype), **settings)
+
+    monkeypatch.setattr("scipy.sparse.linalg.eigs", counted)
+    assert spectral_radius(orthogonal) == pytest.approx(1, abs=1e-12)
+    assert len(products) < 10_000  # 120,000 with ARPACK's own limit
 
 
 @pytest.mark.parametrize(("size", "tolerance"), [(128, 0.09), (512, 0.03)])
@@ -189,6 +206,19 @@ def test_a_frozen_module_has_no_parameters_and_saves_none_of_its_weights():
     again.load_state_dict(layer.state_dict())
     x = torch.randn(2, 3, 8)
     assert torch.equal(layer.eval()(x), again.eval()(x))
+
+
+@pytest.mark.parametrize("build", [make, frozen_attention])
+def test_weights_are_drawn_in_float32_and_have_the_default_type(build):
+    expected = build().double()
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = build()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for name, weights in expected.named_buffers():
+        assert found.get_buffer(name).dtype == weights.dtype
+        assert torch.equal(found.get_buffer(name), weights)
 
 
 def test_frozen_matrices_are_uniform_norms_one_and_biases_zero():
