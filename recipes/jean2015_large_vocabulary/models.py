@@ -110,9 +110,8 @@ def training(model: Model, settings: Settings) -> list[str]:
     layers, schedule = RNNSEARCH.format(**s), HALVING
     if model.transformer:
         schedule = WARMING_UP
-        rate, arch = s.TRANSFORMER_LR, "transformer_outlayers"
-        if model.kind == "adaptive":  # fairseq's own, with a rate of its own
-            rate, arch = s.ADAPTIVE_LR, "transformer"
+        rate = s.TRANSFORMER_LR if optimizer == ADAM else s.TRANSFORMER_LAZY_LR
+        arch = "transformer" if model.kind == "adaptive" else "transformer_outlayers"
         layers = TRANSFORMER.format(**s, arch=arch, inner=4 * s.whole("HIDDEN"))
     correction = "log_share" if model.corrected else "none"
     criterion = MODELS[model.kind][1].format(

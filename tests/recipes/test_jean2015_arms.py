@@ -124,10 +124,10 @@ def test_a_model_is_what_its_name_says(recipe, name, expected):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("adaptive", {"arch": "transformer", "adaptive_softmax_cutoff": [2000, 8000],
-                      "lr": [0.0015]}),
+        ("adaptive", {"arch": "transformer", "adaptive_softmax_cutoff": [2000, 8000]}),
         ("full", {"arch": "transformer_outlayers", "criterion": "full_softmax"}),
-        ("sampled_log_uniform_tau4500", {"num_sampled": 4500, "optimizer": "lazy_adam"}),
+        ("sampled_log_uniform_tau4500", {"num_sampled": 4500, "optimizer": "lazy_adam",
+                                         "lr": [0.003]}),
         ("lv_corrected_tau500", {"partition_correction": "log_share", "partition_size": 500}),
     ],
 )  # fmt: skip
@@ -137,7 +137,7 @@ def test_transformers_differ_in_what_their_names_say_alone(recipe, name, expecte
     for option in ("encoder_embed_dim", "decoder_ffn_embed_dim", "decoder_layers", "lr", "dropout",
                    "warmup_updates", "batch_size", "lr_scheduler", "max_epoch"):  # fmt: skip
         assert option in expected or found[option] == full[option]
-    assert full["lr"] == [0.003]
+    assert full["lr"] == [0.0015]
     assert found["decoder_ffn_embed_dim"] == 4 * found["decoder_embed_dim"] == 4 * 128
 
 
