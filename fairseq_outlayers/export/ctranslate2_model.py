@@ -40,7 +40,8 @@ def export_ctranslate2(path: str, output: Path, data: Any = None) -> Exported:
             )
         try:
             FairseqConverter(str(stock), str(exported.data)).convert(str(new), force=True)
-        except (ValueError, NotImplementedError) as error:
+        # AttributeError: the model has other parts than the converter assumes.
+        except (ValueError, NotImplementedError, AttributeError) as error:
             reason = " ".join(str(error).split())
             raise UserError(f"{path}: CTranslate2 does not support this model: {reason}") from error
     return exported

@@ -25,6 +25,8 @@ OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"
 IMPROBABLE = -1e4  # a logit
 MOST = 1e-4  # change of a log-probability
+# Options of Transformers that CTranslate2's converter does not read.
+NOT_CONVERTED = ("cross_self_attention", "no_cross_attention")
 
 
 class Exported(NamedTuple):
@@ -72,6 +74,8 @@ def export_checkpoint(
         )
     arch = arch_of(state)
     options, is_stock = _stock_options(config, arch)
+    if for_converter:
+        _refuse_not_converted(path, options)
     target = build_model(argparse.Namespace(**options), task)
     baked = bake(layer, _hidden_size(target))
     target.load_state_dict(_weights(model, target, baked, is_stock), strict=False)
@@ -90,6 +94,15 @@ def export_checkpoint(
     if hasattr(model, "encoder"):
         return found
     return found._replace(program="fairseq-eval-lm", options=_of_language_modeling(config.task))
+
+
+def _refuse_not_converted(path: str, options: Dict[str, Any]) -> None:
+    """Refuse a model that CTranslate2's converter would write as another one."""
+    for name in NOT_CONVERTED:
+        if options.get(name):
+            raise UserError(
+                f"{path}: CTranslate2 does not support {as_flag(name)}: use --to fairseq"
+            )
 
 
 def _of_language_modeling(task: Any) -> Tuple[str, ...]:

@@ -84,6 +84,26 @@ def test_other_models_are_refused(tmp_path):
     assert not (tmp_path / "exported").exists()
 
 
+@pytest.mark.parametrize("option", ["cross_self_attention", "no_cross_attention"])
+def test_an_option_that_the_converter_does_not_read_is_refused_by_its_name(option, tmp_path):
+    path = save_checkpoint(tmp_path, "transformer_outlayers", **{option: True})
+    before = sorted(tmp_path.iterdir())
+    flag = f"--{option.replace('_', '-')}"
+    with pytest.raises(UserError, match=f"^{path}: CTranslate2 does not support {flag}: use --to"):
+        export_ctranslate2(path, tmp_path / "exported")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("layer", ["linear", "bilinear"])
+@pytest.mark.parametrize("arch", ["transformer_outlayers", "transformer_lm_outlayers"])
+def test_a_projection_before_the_output_layer_is_refused_in_one_line(arch, layer, tmp_path):
+    path = save_checkpoint(tmp_path, arch, output_layer=layer, decoder_output_dim=16)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(UserError, match=f"^{path}: CTranslate2 does not support this model: .*out"):
+        export_ctranslate2(path, tmp_path / "exported")
+    assert sorted(tmp_path.iterdir()) == before
+
+
 @pytest.mark.parametrize(
     ("arch", "loader"),
     [("transformer_outlayers", "Translator"), ("transformer_lm_outlayers", "Generator")],
