@@ -112,7 +112,8 @@ function candidateTable(lists, source, unknown, wanted) {
   source.forEach((unit, position) => {
     if (seen.has(unit)) return;
     seen.add(unit);
-    const numbers = lists.translations[unit] ?? [];
+    // Not a member that every object has, such as "constructor".
+    const numbers = Object.hasOwn(lists.translations, unit) ? lists.translations[unit] : [];
     const cells = numbers.flatMap((k) => [candidate(data.words[k], wanted), " "]);
     const from = make("th", { scope: "row" }, wordElement(unit, unknown.includes(position) ? ["unknown"] : []));
     body.append(make("tr", {}, from, make("td", {}, ...(cells.length ? cells : [make("i", { class: "note" }, "none")]))));

@@ -24,7 +24,7 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.elements, self.open = [], []
+        self.text, self.elements, self.open = text, [], []
         self.feed(text)
         self.close()
         assert not self.open

@@ -1,5 +1,6 @@
 """The page in a real browser. Screenshots go to work/screenshots, to be looked at."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,14 @@ def opened(browser, page_file):
     browser.errors.clear()
     yield lambda **options: browser.open(page_file, **options)
     assert browser.errors == []
+
+
+def with_last_source(page, word):
+    """The text of the page with one word as the last source, which adds no candidates."""
+    ((_, stored),) = page.find("script", id="data")
+    data = page.data
+    data["sentences"][-1]["models"][0]["source"] = [word]
+    return page.text.replace(stored, json.dumps(data).replace("<", "\\u003c"))
 
 
 def test_typing_filters_the_sentences_and_keys_go_through_them(browser, opened):
@@ -98,6 +107,18 @@ def test_a_sentence_shows_attention_replacements_misses_and_neighbours(browser, 
     assert browser.run(lists) == [5] * 4
     assert browser.run("document.querySelectorAll('.lists tr').length") == len(set(source))
     browser.screenshot(SCREENSHOTS / "inspect.sentence.png")
+
+
+@pytest.mark.parametrize("word", ["constructor", "toString", "__proto__"])
+def test_a_source_word_may_be_the_name_of_a_member_of_every_object(browser, page, tmp_path, word):
+    path = tmp_path / "page.html"
+    path.write_text(with_last_source(page, word), encoding="utf-8")
+    browser.errors.clear()
+    browser.open(path, fragment=f"#s{len(SOURCES)}")
+    assert browser.errors == []
+    assert browser.run(DETAIL) == f"Sentence {len(SOURCES)} of {len(SOURCES)}"
+    row = "[...document.querySelectorAll('.lists tr > *')].map(e => e.textContent)"
+    assert browser.run(row) == [word, "none"]
 
 
 def longest_common(one, other):
