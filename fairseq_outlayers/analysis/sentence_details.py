@@ -54,8 +54,11 @@ def candidate_data(
     """
     if translations[0].candidates is None:
         return {}
-    lists = [list(found.candidates or []) for found in translations]
-    shared = set.intersection(*map(set, lists))
+    # Read one at a time: as texts, the lists of a test set take hundreds of megabytes.
+    lists = [found.candidates or [] for found in translations]
+    shared = set(lists[0])
+    for candidates in lists[1:]:
+        shared.intersection_update(candidates)
     added: Dict[str, List[str]] = {}
     others = []
     for found, candidates in zip(translations, lists, strict=True):

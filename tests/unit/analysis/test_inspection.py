@@ -1,5 +1,6 @@
 """What is gathered of a test set, against the search and against sacreBLEU."""
 
+import tracemalloc
 from types import SimpleNamespace
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from sacrebleu.metrics import BLEU, CHRF
 
 from fairseq_outlayers import load
+from fairseq_outlayers.analysis import sentence_details
 from fairseq_outlayers.analysis.inspection import (
     System,
     inspect_test_set,
@@ -14,11 +16,14 @@ from fairseq_outlayers.analysis.inspection import (
     scored_reference,
 )
 from fairseq_outlayers.analysis.sentence_details import (
+    Vocabulary,
     attention_text,
+    candidate_data,
     word_spaces,
     words_by_frequency,
 )
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub.candidate_units import CandidateUnits
 from tests.conftest import TRANSLATION_ARCHITECTURES
 from tests.unit.hub.conftest import save_checkpoint
 from tests.unit.pages.conftest import decoded, prefer_unknown, write_candidates
@@ -72,6 +77,22 @@ def test_candidates_are_those_that_the_search_could_choose(tmp_path, scope, copi
             assert lists["others"][number] == []
     sizes = [len(found.candidates) for found in system.translations]
     assert lists["mean"] == pytest.approx(sum(sizes) / len(sizes))
+
+
+def test_candidates_of_all_sentences_are_not_in_memory_as_texts_at_once(monkeypatch):
+    monkeypatch.setattr(sentence_details, "translations_of", lambda translator, unit: [])
+    number, symbols = 100, [f"w{k}" for k in range(2_000)]
+    candidates = CandidateUnits(symbols, torch.arange(len(symbols)))
+    translations = [SimpleNamespace(source=["w"], candidates=candidates)] * number
+    tracemalloc.start()
+    try:
+        found = candidate_data(None, translations, Vocabulary())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (len(found["shared"]), found["mean"]) == (2_000, 2_000)
+    # A list has 8 bytes a word, a set more.
+    assert peak < number * 8 * len(symbols)
 
 
 def test_marks_are_the_words_that_models_and_lists_lack(tmp_path):
