@@ -1,17 +1,29 @@
 """The mean of several checkpoints of one training, which often translates better than the last."""
 
 import hashlib
+import re
 from pathlib import Path
-from typing import Dict, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 import torch
 from fairseq import checkpoint_utils
+from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 from torch import Tensor
 
 from fairseq_outlayers.checkpoints.names import AVERAGE
 from fairseq_outlayers.checkpoints.partition_correction import is_corrected_model
 from fairseq_outlayers.checkpoints.stored import load_stored
-from fairseq_outlayers.errors import UserError, require_new_file
+from fairseq_outlayers.checkpoints.stored_options import arch_of, changed_values, model_options
+from fairseq_outlayers.errors import UserError, as_flag, require_new_file
+from fairseq_outlayers.registered_options import actions_of
+
+# Options of models that training, the start, memory or limits depend on, but no score.
+UNSCORED = re.compile(
+    r"\w*drop(out)?\w*|mask_per_row|quant_noise_pq\w*|base_shuffle|\w+_freeze_embed"
+    r"|init_\w+|\w+_embed_path|(check_)?external_embeddings|external_classes"
+    r"|(checkpoint|offload)_activations|min_params_to_wrap|export|tpu"
+    r"|max_(source|target)_positions|tokens_per_sample"
+)
 
 
 def average(paths: Sequence[str], output: Path) -> int:
@@ -34,6 +46,7 @@ def average(paths: Sequence[str], output: Path) -> int:
     corrected: Dict[bool, str] = {}
     means: Dict[str, Tensor] = {}
     earlier: Dict[str, str] = {}
+    options: Mapping[str, Any] = {}
     for path in paths:
         state = load_stored(path)
         same = earlier.setdefault(_digest(state["model"]), path)
@@ -50,8 +63,10 @@ def average(paths: Sequence[str], output: Path) -> int:
             )
         if not means:
             means = {name: _to_sum(tensor) for name, tensor in state["model"].items()}
+            options = model_options(state)
         else:
             _add(means, state["model"], path, paths[0])
+            _require_same_options(options, state, path, paths[0])
     for name, tensor in state["model"].items():
         if tensor.is_floating_point():
             state["model"][name] = (means[name] / len(paths)).to(tensor.dtype)
@@ -59,6 +74,31 @@ def average(paths: Sequence[str], output: Path) -> int:
     state["extra_state"] = {AVERAGE: len(paths)}
     checkpoint_utils.torch_persistent_save(state, str(output))
     return sum(tensor.numel() for tensor in means.values() if tensor.is_floating_point())
+
+
+def _require_same_options(
+    options: Mapping[str, Any], state: Dict[str, Any], path: str, first: str
+) -> None:
+    """Compare the options that scores depend on with those of the first model.
+
+    Raises:
+        UserError: for the first one that differs.
+    """
+    changed = changed_values(options, model_options(state), _scored_options(arch_of(state)))
+    for name, (before, value) in changed.items():
+        raise UserError(
+            f"{path} has {as_flag(name)} {value}, {first} {before}: average checkpoints of one "
+            "model"
+        )
+
+
+def _scored_options(arch: str) -> List[str]:
+    """Options of an architecture that scores depend on; none if its package is not imported."""
+    name = ARCH_MODEL_NAME_REGISTRY.get(arch, arch)
+    if name not in MODEL_REGISTRY:
+        return []
+    actions = actions_of(MODEL_REGISTRY[name], MODEL_DATACLASS_REGISTRY.get(name))
+    return [each.dest for each in actions if not UNSCORED.fullmatch(each.dest)]
 
 
 def _digest(model: Dict[str, Tensor]) -> str:

@@ -1,9 +1,9 @@
 """A checkpoint's options: reading them, and finding its data folder and languages."""
 
 import os
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
@@ -48,6 +48,28 @@ def model_option(state: Dict[str, Any], name: str) -> Any:
     """An option of a checkpoint's model; None if it has none of this name."""
     options = state["cfg"]["model"] if state.get("args") is None else state["args"]
     return option_of(options, name)
+
+
+def model_options(state: Dict[str, Any]) -> Mapping[str, Any]:
+    """All options of a checkpoint's model; a model without a dataclass has those of the command."""
+    options = state["cfg"]["model"] if state.get("args") is None else state["args"]
+    return options if isinstance(options, Mapping) else vars(options)
+
+
+def changed_values(
+    stored: Mapping[str, Any], given: Mapping[str, Any], names: Iterable[str]
+) -> Dict[str, Tuple[Any, Any]]:
+    """Options with two different values: the stored and the given one by name.
+
+    Args:
+        stored, given: options of two models.
+        names: of the options to compare, of those that both have.
+    """
+    return {
+        name: (stored[name], given[name])
+        for name in names
+        if name in stored and name in given and str(stored[name]) != str(given[name])
+    }
 
 
 def arch_of(state: Dict[str, Any]) -> str:

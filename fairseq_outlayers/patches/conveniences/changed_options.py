@@ -69,6 +69,7 @@ def changed_options(stored: Any, given: Any) -> Dict[str, Tuple[Any, Any]]:
         The stored and the given value by name; only options that both have and that the model
         declares, or, of a model without a dataclass, that are of this package.
     """
+    from fairseq_outlayers.checkpoints.stored_options import changed_values
     from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig
 
     model = getattr(given, "_name", None) or ARCH_MODEL_NAME_REGISTRY.get(
@@ -78,9 +79,4 @@ def changed_options(stored: Any, given: Any) -> Dict[str, Tuple[Any, Any]]:
     ours = [declared] if declared else [OutputLayerConfig, SourceEmbeddingConfig]
     stored, given = (plain(each, resolve=True, enum_to_str=True) for each in (stored, given))
     fields = (name for config in ours for name in config.__dataclass_fields__)
-    names = [name for name in fields if not name.startswith("_")]
-    return {
-        name: (stored[name], given[name])
-        for name in names
-        if name in stored and name in given and str(stored[name]) != str(given[name])
-    }
+    return changed_values(stored, given, [name for name in fields if not name.startswith("_")])

@@ -2,12 +2,15 @@
 
 import os
 import shutil
+from argparse import Namespace
 
 import pytest
 import torch
+from fairseq.models import MODEL_DATACLASS_REGISTRY
 
 from fairseq_outlayers import load
 from fairseq_outlayers.__main__ import main
+from fairseq_outlayers.checkpoints.names import AVERAGE
 from fairseq_outlayers.errors import UserError
 from tests.unit.hub.conftest import save_checkpoint
 
@@ -74,6 +77,51 @@ def test_what_is_not_of_one_model_is_refused_and_nothing_is_written(tmp_path):
         with pytest.raises(UserError, match="two checkpoints or more, each once"):
             average(*paths, output=tmp_path / "mean.pt")
     assert not (tmp_path / "mean.pt").exists()
+
+
+@pytest.mark.parametrize(
+    ("arch", "option", "values", "others"),
+    [
+        ("luong_lstm", "joint_activation", ("relu", "tanh"), {"output_layer": "joint"}),
+        ("esnmt", "spectral_radius", ("0.9", "0.3"), {}),
+        ("esnmt", "leak_rate", (1.0, 0.5), {}),
+        ("transformer_outlayers", "activation_fn", ("relu", "gelu"), {}),
+        ("transformer_lm_outlayers", "activation_fn", ("gelu", "relu"), {}),
+    ],
+)
+def test_models_that_compute_something_else_are_refused_by_their_option(
+    tmp_path, arch, option, values, others
+):
+    first, second = (
+        save_checkpoint(tmp_path, arch, seed=seed, **{option: value}, **others)
+        for seed, value in enumerate(values, start=1)
+    )
+    flag = f"--{option.replace('_', '-')}"
+    message = f"^{second} has {flag} {values[1]}, {first} {values[0]}: average checkpoints of one"
+    with pytest.raises(UserError, match=message):
+        average(first, second, output=tmp_path / "mean.pt")
+    assert not (tmp_path / "mean.pt").exists()
+
+
+@pytest.mark.parametrize(
+    ("arch", "options"),
+    [
+        ("luong_lstm", {"dropout": 0.4, "embedding_dropout": 0.4, "init_range": 0.3}),
+        ("transformer_outlayers", {"dropout": 0.4, "encoder_layerdrop": 0.1}),
+        ("lstm", {"encoder_dropout_in": 0.4}),
+    ],
+)
+def test_options_of_the_training_may_differ(tmp_path, arch, options):
+    paths = [
+        save_checkpoint(tmp_path, arch, seed=seed, **given)
+        for seed, given in enumerate(({}, options), start=1)
+    ]
+    for path, rate in zip(paths, (0.1, 0.2), strict=True):
+        state = torch.load(path)
+        if arch not in MODEL_DATACLASS_REGISTRY:  # fairseq stores all options of the command
+            state["cfg"]["model"] = Namespace(**state["cfg"]["model"], lr=[rate], seed=rate)
+        torch.save(state, path)
+    assert average(*paths, output=tmp_path / "mean.pt")["extra_state"] == {AVERAGE: 2}
 
 
 @pytest.mark.parametrize("second", ["link", "copy", "rewritten"])
