@@ -18,7 +18,7 @@ def checkpoint_report(path: Path) -> str:
     Raises:
         UserError: if ``path`` is not a fairseq checkpoint.
     """
-    checkpoint = load_stored(str(path))
+    checkpoint = load_stored(str(path), with_options=False)
     weights = _floating(checkpoint["model"])
     optimizer = _floating([checkpoint.get("last_optimizer_state"), *_moments(checkpoint)])
     keys = [key for key in checkpoint["model"] if key.rpartition(".")[2] == VERSION]

@@ -124,6 +124,25 @@ def test_options_of_the_training_may_differ(tmp_path, arch, options):
     assert average(*paths, output=tmp_path / "mean.pt")["extra_state"] == {AVERAGE: 2}
 
 
+@pytest.mark.parametrize("command", ["average", "partition-correction"])
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"cfg": None}, "it has neither 'args' nor 'cfg', the options of the training"),
+        ({"cfg": {"model": {}}}, "its 'cfg' has no options of the task"),
+        ({"model": {"x": 1}}, "x in its 'model' is a int"),
+    ],
+)
+def test_what_is_no_checkpoint_of_a_training_is_one_line(tmp_path, command, changed, message):
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    torch.save({**torch.load(path), **changed}, path)
+    paths = [path, save_checkpoint(tmp_path, "luong_lstm", seed=2)]
+    paths = paths if command == "average" else paths[:1]
+    with pytest.raises(UserError, match=f"^{path}: not a fairseq checkpoint, {message}; give "):
+        main([command, *paths, "--output", str(tmp_path / "new.pt")])
+    assert not (tmp_path / "new.pt").exists()
+
+
 @pytest.mark.parametrize("second", ["link", "copy", "rewritten"])
 def test_one_checkpoint_under_two_names_is_refused_and_both_are_named(tmp_path, second):
     best, other = (save_checkpoint(tmp_path, "luong_lstm", seed=seed) for seed in (1, 2))
