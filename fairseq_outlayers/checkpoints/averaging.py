@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairseq_outlayers.checkpoints.names import AVERAGE
 from fairseq_outlayers.checkpoints.partition_correction import is_corrected_model
-from fairseq_outlayers.checkpoints.stored import load_stored
+from fairseq_outlayers.checkpoints.stored import load_stored, refuse_nan
 from fairseq_outlayers.checkpoints.stored_options import arch_of, changed_values, model_options
 from fairseq_outlayers.errors import UserError, as_flag, require_new_file
 from fairseq_outlayers.registered_options import actions_of
@@ -37,8 +37,9 @@ def average(paths: Sequence[str], output: Path) -> int:
     Returns:
         The number of averaged parameters.
     Raises:
-        UserError: if the checkpoints are not of one model, two have equal parameters, some were
-            trained by partitions without correction, or ``output`` cannot be written.
+        UserError: if the checkpoints are not of one model, two have equal parameters, one has
+            NaN, some were trained by partitions without correction, or ``output`` cannot be
+            written.
     """
     if len(set(paths)) < max(2, len(paths)):
         raise UserError("give two checkpoints or more, each once")
@@ -49,6 +50,7 @@ def average(paths: Sequence[str], output: Path) -> int:
     options: Mapping[str, Any] = {}
     for path in paths:
         state = load_stored(path)
+        refuse_nan(path, state["model"].items())
         same = earlier.setdefault(_digest(state["model"]), path)
         if same != path:
             raise UserError(

@@ -2,9 +2,10 @@
 
 import numbers
 from collections.abc import Mapping
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
 
 import torch
+from torch import Tensor
 
 from fairseq_outlayers.checkpoints.integrity import require_whole
 from fairseq_outlayers.checkpoints.refusal import explain_refusal
@@ -37,6 +38,25 @@ def load_stored(path: str, with_options: bool = True) -> Dict[str, Any]:
     if wrong is not None:
         raise UserError(f"{path}: not a fairseq checkpoint, {wrong}; {REMEDY}")
     return checkpoint
+
+
+@torch.no_grad()
+def refuse_nan(path: str, weights: Iterable[Tuple[str, Tensor]]) -> None:
+    """Refuse weights of which one is NaN.
+
+    Args:
+        path: of the checkpoint.
+        weights: with their names.
+    Raises:
+        UserError: for the first such tensor.
+    """
+    for name, tensor in weights:
+        # A sum with NaN is NaN, and needs no memory; infinities of both signs add up to it, too.
+        if tensor.is_floating_point() and tensor.sum().isnan() and tensor.isnan().any():
+            raise UserError(
+                f"{path}: {name} has values that are not numbers (NaN), so its training has "
+                "diverged: give an earlier checkpoint"
+            )
 
 
 def structure_error(state: Any) -> Optional[str]:

@@ -19,6 +19,7 @@ from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 from omegaconf.errors import OmegaConfBaseException
 
 from fairseq_outlayers.checkpoints.names import option_of
+from fairseq_outlayers.checkpoints.stored import refuse_nan
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
@@ -73,19 +74,8 @@ def _require_usable(stock: Callable[..., Any], filenames: Any, *args: Any, **kwa
     finally:
         _Built.parts = ()
     for path, model in zip(filenames, models, strict=True):
-        _refuse_nan(path, model)
+        refuse_nan(path, model.named_parameters())
     return models, cfg, task
-
-
-@torch.no_grad()
-def _refuse_nan(path: str, model: torch.nn.Module) -> None:
-    for name, weights in model.named_parameters():
-        # A sum with NaN is NaN, and needs no memory; infinities of both signs add up to it, too.
-        if weights.is_floating_point() and weights.sum().isnan() and weights.isnan().any():
-            raise UserError(
-                f"{path}: {name} has values that are not numbers (NaN), so its training has "
-                "diverged: give an earlier checkpoint"
-            )
 
 
 @replaces(FairseqOptimizer, "load_state_dict")

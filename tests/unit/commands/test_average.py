@@ -143,6 +143,23 @@ def test_what_is_no_checkpoint_of_a_training_is_one_line(tmp_path, command, chan
     assert not (tmp_path / "new.pt").exists()
 
 
+@pytest.mark.parametrize("broken", [0, 1])
+def test_a_checkpoint_with_nan_is_refused_by_its_name_and_an_infinite_bias_is_not(tmp_path, broken):
+    paths = [save_checkpoint(tmp_path, "luong_lstm", seed=seed) for seed in (1, 2)]
+    state = torch.load(paths[broken])
+    bias = state["model"]["decoder.output_projection.bias"]
+    bias[3] = -torch.inf
+    torch.save(state, paths[broken])
+    found = average(*paths, output=tmp_path / "infinite.pt")["model"]
+    assert found["decoder.output_projection.bias"][3] == -torch.inf
+    bias[3] = torch.nan
+    torch.save(state, paths[broken])
+    message = rf"^{paths[broken]}: decoder.output_projection.bias has .* numbers \(NaN\)"
+    with pytest.raises(UserError, match=message):
+        average(*paths, output=tmp_path / "mean.pt")
+    assert not (tmp_path / "mean.pt").exists()
+
+
 @pytest.mark.parametrize("second", ["link", "copy", "rewritten"])
 def test_one_checkpoint_under_two_names_is_refused_and_both_are_named(tmp_path, second):
     best, other = (save_checkpoint(tmp_path, "luong_lstm", seed=seed) for seed in (1, 2))
