@@ -27,7 +27,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import as_keyword, check_iterable, check_whole
 from fairseq_outlayers.hub.base import TrainedModels, perplexity, symbols
 from fairseq_outlayers.hub.batches import batches
-from fairseq_outlayers.hub.text import TextProcessor
+from fairseq_outlayers.hub.text import TextProcessor, without_mark
 from fairseq_outlayers.hub.typed_options import ContinuationOptions
 
 SAMPLING = threading.Lock()
@@ -123,7 +123,7 @@ class LanguageModel(TrainedModels):
         dictionary = self.task.target_dictionary
         limit = self._learned_positions()
         encoded = [
-            self._ids(f"texts[{number}]", text, dictionary, limit)
+            self._ids(f"texts[{number}]", without_mark(text, number), dictionary, limit)
             for number, text in enumerate(texts)
         ]
         results: Dict[int, TextScore] = {}
@@ -162,6 +162,7 @@ class LanguageModel(TrainedModels):
         """
         dictionary = self.task.target_dictionary
         check_whole("max_units", max_units)
+        text = without_mark(text)
         prefix = self._prompt(text)
         drawn_seed = check_whole("seed", 1 if seed is None else seed, 0, 2**32 - 1)
         if seed is not None and not sampling:

@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.text import BOM
 from fairseq_outlayers.formats.tokenization import tokenize
 from fairseq_outlayers.formats.units import CODES, segmentation_of
 from fairseq_outlayers.hub.arguments import check_choice
@@ -115,6 +116,16 @@ class TextProcessor:
         elif self.marker is not None:
             units = post_process(units, self.marker)
         return units if self.tokenizer is None else self.tokenizer.decode(units)
+
+
+def without_mark(text: Any, number: int = 0) -> Any:
+    """A text without a byte order mark if it is the first, as our readers of files drop it.
+
+    Args:
+        text: of any type; only a str is changed.
+        number: of the text, from 0.
+    """
+    return text.removeprefix(BOM) if number == 0 and isinstance(text, str) else text
 
 
 class PreparationMoses:

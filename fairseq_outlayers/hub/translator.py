@@ -36,6 +36,7 @@ from fairseq_outlayers.hub.arguments import (
 from fairseq_outlayers.hub.base import TrainedModels, symbols
 from fairseq_outlayers.hub.batches import allowed_ids, as_sample, batches
 from fairseq_outlayers.hub.candidate_units import CandidateUnits
+from fairseq_outlayers.hub.text import without_mark
 from fairseq_outlayers.hub.translation import PairScore, Translation
 from fairseq_outlayers.hub.typed_options import TranslateKeywords, TranslationOptions
 
@@ -116,7 +117,7 @@ class Translator(TrainedModels):
 
         Args:
             texts: a sentence, a list of sentences, or an iterator, which is read lazily. A line end
-                within a text counts as a space.
+                within a text counts as a space; a byte order mark before the first text is dropped.
             beam: number of hypotheses.
             batch_size: sentences per batch.
             max_len_a, max_len_b: translations have at most ``a * source length + b`` units.
@@ -163,7 +164,8 @@ class Translator(TrainedModels):
         source, target = self.task.source_dictionary, self.task.target_dictionary
         limits = self._most_positions()
         encoded = []
-        for n, (read, written) in enumerate(check_pairs(pairs)):
+        for n, pair in enumerate(check_pairs(pairs)):
+            read, written = (without_mark(text, n) for text in pair)
             first = self._ids(f"pairs[{n}][0]", read, source, limits[0])
             second = self._ids(f"pairs[{n}][1]", written, target, limits[1], is_target=True)
             read_ids = without_new_words(first, self.num_source, source)
@@ -209,7 +211,9 @@ class Translator(TrainedModels):
     ) -> List[Translation]:
         """Translations of numbered sentences, which are sorted by length into batches."""
         limit = self._most_positions()[0]
-        ids = [self._source_ids(f"texts[{n}]", text, limit) for n, text in sentences]
+        ids = [
+            self._source_ids(f"texts[{n}]", without_mark(text, n), limit) for n, text in sentences
+        ]
         results: Dict[int, Translation] = {
             number: self._without_words(generator)
             for number, each in enumerate(ids)

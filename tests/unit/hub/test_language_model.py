@@ -150,6 +150,14 @@ def test_a_model_with_fairseqs_own_projection_scores_the_same(language_checkpoin
         assert own.tokens == pytest.approx(stock.tokens, rel=1e-6, abs=1e-6)
 
 
+def test_a_byte_order_mark_before_the_first_text_is_no_part_of_its_first_word(tmp_path):
+    model = load(save_checkpoint(tmp_path, "transformer_lm_outlayers"))
+    units = [score.units for score in model.score(["\ufeffw1 w2", "\ufeffw1"])]
+    assert units == [["w1", "w2"], ["<unk>"]]
+    assert model.score("\ufeffw1") == model.score("w1")
+    assert model.continue_("\ufeffw1", max_units=2) == model.continue_("w1", max_units=2)
+
+
 def test_texts_of_one_length_share_batches(tmp_path):
     model = load(save_checkpoint(tmp_path, "subword_lm"))
     texts = ["w1 w2 w3 w4 w5", "w1", "w6 w7 w8 w9 w10", "w2"]

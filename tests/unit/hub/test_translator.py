@@ -164,6 +164,18 @@ def test_a_text_without_words_has_an_empty_translation(tmp_path):
     assert model.translate("").text == ""
 
 
+def test_a_byte_order_mark_before_the_first_text_is_no_part_of_its_first_word(tmp_path):
+    """As in files that fairseq-interactive reads; elsewhere it is a part of the word."""
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    marked, plain = ["\ufeffw1 w2", "\ufeffw1", "w3"], [["w1", "w2"], ["<unk>"], ["w3"]]
+    assert [found.source for found in model.translate(iter(marked), batch_size=1)] == plain
+    assert model.translate(marked[0]).source == plain[0]
+    assert model.translate(marked[0]).text == model.translate("w1 w2").text
+    pairs, expected = ([(mark + "w1", mark + "w2"), ("w3", "w4")] for mark in ("\ufeff", ""))
+    assert model.score(pairs) == model.score(expected)
+    assert model.score([expected[1], pairs[0]])[1].target == ["<unk>"]
+
+
 def test_the_order_is_that_of_the_text(tmp_path):
     model = load(save_checkpoint(tmp_path, "luong_lstm"))
     assert [t.source for t in model.translate(SENTENCES, batch_size=2)] == [
