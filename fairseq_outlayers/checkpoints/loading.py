@@ -12,6 +12,7 @@ from torch import Tensor
 from fairseq_outlayers.checkpoints.stored_options import (
     check_dictionaries,
     read_with_data,
+    refusing_other_dictionaries,
     task_options,
 )
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
@@ -87,7 +88,8 @@ def load_with_dictionaries(path: str, data: Any = None) -> Loaded:
     state, _ = read_with_data(path, data)
     check_dictionaries(path, state)
     reset_search(task_options(state))
-    (model,), config, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)
+    with refusing_other_dictionaries(path, state["model"], state):
+        (model,), config, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)
     return Loaded(model.eval(), config, task, state)
 
 

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Mapping, MutableMapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
@@ -16,6 +17,10 @@ from fairseq_outlayers.formats.dictionary import fingerprint
 TRANSLATION = ("translation", "translation_outlayers")  # tasks
 LANGUAGES = ("source_lang", "target_lang")
 FINGERPRINTS = ("encoder.source_dictionary_version", "decoder.target_dictionary_version")
+PASS_THE_FOLDER = (
+    "pass --data (in Python data=) with the folder that the model was trained on, or one with the "
+    "same dictionaries"
+)
 
 # Options of language modeling that change what precedes a position, or what is predicted there.
 TEXT_OPTIONS = ("add_bos_token", "self_target", "future_target", "past_target")
@@ -145,15 +150,41 @@ def check_dictionaries(path: str, state: Dict[str, Any]) -> None:
         UserError: if one is missing, or languages are unknown.
     """
     folder = data_folder(state)
-    remedy = (
-        "pass --data (in Python data=) with the folder that the model was trained on, or one with "
-        "the same dictionaries"
-    )
     if not any(folder.glob("dict*.txt")):
-        raise UserError(f"{folder}, the data of {path}, has no dictionaries: {remedy}")
+        raise UserError(f"{folder}, the data of {path}, has no dictionaries: {PASS_THE_FOLDER}")
     missing = [name for name in _dictionaries(state) if not (folder / name).is_file()]
     if missing:
-        raise UserError(f"{folder}, the data of {path}, has no {', '.join(missing)}: {remedy}")
+        raise UserError(
+            f"{folder}, the data of {path}, has no {', '.join(missing)}: {PASS_THE_FOLDER}"
+        )
+
+
+@contextmanager
+def refusing_other_dictionaries(
+    path: str, weights: Dict[str, Any], state: Dict[str, Any]
+) -> Iterator[None]:
+    """Name dictionaries of another size than the model's embeddings where it fails to load.
+
+    Of fairseq's own models, which store no fingerprint of their dictionaries.
+
+    Args:
+        path: of the model's checkpoint.
+        weights: its parameters by name.
+        state: of :func:`read_checkpoint`, whose data folder has the dictionaries.
+    Raises:
+        UserError: instead of PyTorch's error.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        # A language model has a decoder only; other tasks have no known dictionaries.
+        for name, part in zip(_dictionaries(state)[::-1], ("decoder", "encoder"), strict=False):
+            file, table = data_folder(state) / name, weights.get(f"{part}.embed_tokens.weight")
+            if table is not None and len(table) != (given := len(Dictionary.load(str(file)))):
+                raise UserError(
+                    f"{file}: has {given} symbols, but {path} has {len(table)}: {PASS_THE_FOLDER}"
+                ) from error
+        raise
 
 
 def _dictionaries(state: Dict[str, Any]) -> List[str]:

@@ -30,6 +30,7 @@ from fairseq_outlayers.checkpoints.stored_options import (
     check_texts,
     read_checkpoint,
     read_with_data,
+    refusing_other_dictionaries,
     set_languages,
 )
 from fairseq_outlayers.errors import UserError, require_checkpoint
@@ -226,8 +227,9 @@ def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
 
 
 def _load_models(paths: List[str], state: Dict[str, Any], data: Union[str, Path, None]) -> Any:
-    config = state["cfg"]
-    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task(paths[:1], state=state)
+    config, first = state["cfg"], state
+    with refusing_other_dictionaries(paths[0], state["model"], first):
+        (model,), _, task = checkpoint_utils.load_model_ensemble_and_task(paths[:1], state=state)
     models = [model]
     for path in paths[1:]:
         state = read_checkpoint(path)
@@ -246,6 +248,9 @@ def _load_models(paths: List[str], state: Dict[str, Any], data: Union[str, Path,
         if data:
             other.task.data = str(data)
             update_table_paths(state, Path(path).parent)
-        more, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
+        with refusing_other_dictionaries(path, state["model"], first):
+            more, _, _ = checkpoint_utils.load_model_ensemble_and_task(
+                [path], task=task, state=state
+            )
         models += more
     return models, task

@@ -130,6 +130,54 @@ def test_a_folder_without_the_languages_is_named(tmp_path, checkpoint):
         load(checkpoint, data=other)
 
 
+@pytest.mark.parametrize(
+    ("arch", "name", "trained"),
+    [
+        ("transformer", "dict.src.txt", 17),
+        ("lstm", "dict.tgt.txt", 21),
+        ("transformer_lm_outlayers", "dict.txt", 21),
+    ],
+)
+def test_dictionaries_of_another_size_are_named(tmp_path, arch, name, trained):
+    """By models without a fingerprint of their words, such as fairseq's own."""
+    path, other = save_checkpoint(tmp_path, arch), tmp_path / "other"
+    state = torch.load(path, weights_only=False)
+    state["model"].pop("decoder.target_dictionary_version", None)
+    torch.save(state, path)
+    other.mkdir()
+    for file in tmp_path.glob("dict.*txt"):
+        shutil.copy(file, other)
+    for read in (load, loading.load_with_dictionaries):
+        read(path, data=other)
+    make_dictionary(8).save(str(other / name))
+    for read in (load, loading.load_with_dictionaries):
+        with pytest.raises(UserError) as raised:
+            read(path, data=other)
+        assert str(raised.value) == (
+            f"{other / name}: has 12 symbols, but {path} has {trained}: pass --data (in Python "
+            "data=) with the folder that the model was trained on, or one with the same "
+            "dictionaries"
+        )
+
+
+def test_a_model_of_an_ensemble_with_other_sizes_is_named(tmp_path):
+    """Its own dictionaries are gone, so that only sizes can be compared."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+    paths = [save_checkpoint(folder, "transformer") for folder in (first, second)]
+    state = torch.load(paths[0], weights_only=False)
+    for name in ("embed_tokens", "output_projection"):
+        table = state["model"][f"decoder.{name}.weight"]
+        state["model"][f"decoder.{name}.weight"] = torch.cat([table, table[:1]])
+    torch.save(state, paths[0])
+    make_dictionary(18).save(str(first / "dict.tgt.txt"))
+    for file in second.glob("dict.*txt"):
+        file.unlink()
+    with pytest.raises(UserError, match=f"{first}/dict.tgt.txt: has 22 symbols, but {paths[1]} h"):
+        load(paths)
+
+
 def without_languages(checkpoint):
     """As fairseq saves a training that was not given any."""
     state = torch.load(checkpoint, weights_only=False)
