@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Callable, Union
 
 
 class UserError(ValueError):
@@ -68,16 +68,19 @@ def as_flag(option: str, value: Any = True) -> str:
     return flag if value is True else f"{flag} {text}"
 
 
-def changes_nothing(option: str, value: Any, where: str, remedy: str) -> UserError:
-    """The error for an option of the command line without effect.
+def changes_nothing(
+    option: str, value: Any, where: str, remedy: str, spelled: Callable[..., str] = as_flag
+) -> UserError:
+    """The error for an option without effect.
 
     Args:
         option: its name, with dashes or underscores.
         value: its value; True for a flag.
         where: it has no effect, in words.
         remedy: what to do.
+        spelled: an option in messages, of its name and value.
     """
-    return UserError(f"{as_flag(option, value)} has no effect {where}: {remedy}")
+    return UserError(f"{spelled(option, value)} has no effect {where}: {remedy}")
 
 
 def refuse_idle(config: Any, defaults: Any, needed: str, *options: str) -> None:

@@ -1,13 +1,13 @@
 """Length limits of a translation by the length of its own source, and by a model's positions."""
 
 import math
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable
 
 from fairseq.modules import LearnedPositionalEmbedding
 from fairseq.search import Search
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
 
 
 class LengthLimits(Search):
@@ -27,6 +27,7 @@ class LengthLimits(Search):
         max_len_a: maximum length as a share of the source length; 0 for no limit here.
         max_len_b: words added to the maximum.
         min_len: the upper limit is at least this.
+        spelled: an option in messages, of its name or of its name and value.
     """
 
     def __init__(
@@ -37,10 +38,12 @@ class LengthLimits(Search):
         max_len_a: float,
         max_len_b: int,
         min_len: int = 1,
+        spelled: Callable[..., str] = as_flag,
     ):
         super().__init__(dictionary)
         self.strategy, self.min_len_a = strategy, min_len_a
         self.max_len_a, self.max_len_b, self.min_len = max_len_a, max_len_b, min_len
+        self.spelled = spelled
         self.needs_src_lengths = True
         self.supports_constraints = strategy.supports_constraints
         # A sentence that ends before the batch may have fewer hypotheses than the beam.
@@ -85,6 +88,7 @@ class LengthLimits(Search):
                 self.max_len_b,
                 f"a source of {int(self.src_lengths[worst])} words, with </s>, needs at least "
                 f"{int(least[worst])} words and may have {int(most[worst])}",
+                self.spelled,
             )
 
     def _keep_open(self, lprobs: Tensor, early: Tensor) -> None:
@@ -103,11 +107,24 @@ class LengthLimits(Search):
             lprobs[:, :, self.eos] = ends
 
 
-def limits_cross(min_len_a: float, max_len_a: float, max_len_b: int, where: str) -> UserError:
-    """The error for a lower limit above the upper one."""
+def limits_cross(
+    min_len_a: float, max_len_a: float, max_len_b: int, where: str, spelled: Callable[..., str]
+) -> UserError:
+    """The error for a lower limit above the upper one.
+
+    Args:
+        min_len_a, max_len_a, max_len_b: the limits.
+        where: they cross, in words.
+        spelled: an option in messages, of its name or of its name and value.
+    """
+    limits = {"min_len_a": min_len_a, "max_len_a": max_len_a, "max_len_b": max_len_b}
+    least, *most = (
+        spelled(name, int(limit) if limit == int(limit) else limit)
+        for name, limit in limits.items()
+    )
     return UserError(
-        f"--min-len-a {min_len_a:g} contradicts --max-len-a {max_len_a:g} --max-len-b {max_len_b}: "
-        f"{where}: lower --min-len-a, or raise one of the others"
+        f"{least} contradicts {' '.join(most)}: {where}: lower {spelled('min_len_a')}, or raise "
+        "one of the others"
     )
 
 

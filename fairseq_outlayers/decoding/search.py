@@ -43,6 +43,7 @@ class CandidateGenerator(SequenceGenerator):
         average: of ensembles, see ``ensemble.py``.
         min_len_a: minimum length of hypotheses as a share of the source length.
         int8_projection: score the whole vocabulary with 8-bit integers.
+        spelled: an option in messages, of its name or of its name and value.
     """
 
     search: Any
@@ -58,13 +59,14 @@ class CandidateGenerator(SequenceGenerator):
         average: str = "probabilities",
         min_len_a: float = 0.0,
         int8_projection: bool = False,
+        spelled: Callable[..., str] = as_flag,
         **options: Any,
     ):
         members = models.models if isinstance(models, EnsembleModel) else models
         super().__init__(CandidateEnsemble(list(members), average), dictionary, **options)
         self.candidates = candidates
         self.given_beam = options.get("beam_size", 1)  # fairseq's own is below the number of words
-        self.spelled: Callable[..., str] = as_flag  # options in errors; Python has another spelling
+        self.spelled = spelled
         if type(self.search) is Sampling:
             self.search = RescaledSampling.like(self.search, dictionary)
         self.sampling_topk = getattr(self.search, "sampling_topk", -1)
@@ -78,9 +80,8 @@ class CandidateGenerator(SequenceGenerator):
             self.model.searches_in_place = False
         max_len_a = 0.0 if self.match_source_len else self.max_len_a
         if min_len_a > 0 or max_len_a > 0:
-            self.search = LengthLimits(
-                self.search, dictionary, min_len_a, max_len_a, self.max_len_b, self.min_len
-            )
+            limits = (min_len_a, max_len_a, self.max_len_b, self.min_len)
+            self.search = LengthLimits(self.search, dictionary, *limits, spelled)
             self.should_set_src_lengths = True
         # Return no hypotheses for an unfinished sentence, instead of a failed assertion.
         self.search.stop_on_max_len = True

@@ -86,11 +86,11 @@ class TrainedModels:
             arguments.update(options)
         try:
             with self.lock:
+                self.task.spelled = self.spelled  # of translation_outlayers; others ignore it
                 generator = self.task.build_generator(self.models, arguments)
         except AssertionError as error:
             raise UserError(f"the search cannot be built: {error}") from error
         if isinstance(generator, CandidateGenerator):
-            generator.spelled = self.spelled
             if generator.int8_projections is not None:
                 generator.int8_projections = self.int8_projections
         elif type(getattr(generator, "search", None)) is Sampling:  # of other tasks

@@ -65,6 +65,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         check_ranges(cfg, TranslationOutlayersConfig)
         self.unk_replacement = build_replacement(cfg, src_dict, tgt_dict)
         self.candidate_lists: Any = None
+        self.spelled: Callable[..., str] = as_flag  # options of the search in errors
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """Build the model; ``--eval-bleu`` with too few candidates is refused before training."""
@@ -114,11 +115,12 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         self._refuse_without_references(args)
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
-        check_search(args, self.cfg, len(self.target_dictionary))
+        check_search(args, self.cfg, len(self.target_dictionary), self.spelled)
         average = str(self.cfg.ensemble_average)
         if average != "probabilities" and isinstance(models, list) and len(models) == 1:
             remedy = "it averages the models of an ensemble; leave it out"
-            raise changes_nothing("ensemble_average", average, "with one model", remedy)
+            where = "with one model"
+            raise changes_nothing("ensemble_average", average, where, remedy, self.spelled)
         if self.candidate_lists is None:  # read once
             self.candidate_lists = build_lists(
                 self.cfg, self.source_dictionary, self.target_dictionary
@@ -133,6 +135,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
             average=average,
             min_len_a=self.cfg.min_len_a,
             int8_projection=self.cfg.int8_projection,
+            spelled=self.spelled,
         )
         generator = CandidateGenerator
         if getattr(args, "print_alignment", None):
@@ -182,17 +185,17 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
     def _refuse_whole_vocabulary(self, args: Any, extra: Dict[str, Any], allowed: Any) -> None:
         """Refuse options that need the scores of all words, which candidate lists leave out."""
         given = {
-            "--lm-path": extra.get("lm_model"),
-            "--constraints": getattr(args, "constraints", None),
+            self.spelled("lm_path"): extra.get("lm_model"),
+            self.spelled("constraints"): getattr(args, "constraints", None),
             "a prefix_allowed_tokens_fn": allowed
             or getattr(args, "prefix_allowed_tokens_fn", None),
-            "--int8-projection": self.cfg.int8_projection,
+            self.spelled("int8_projection"): self.cfg.int8_projection,
         }
         for name, value in given.items():
             if value:
                 raise UserError(
-                    f"{name} needs the whole vocabulary: leave it out, or leave out --candidates "
-                    "and --candidate-frequent"
+                    f"{name} needs the whole vocabulary: leave it out, or leave out "
+                    f"{self.spelled('candidates')} and {self.spelled('candidate_frequent')}"
                 )
 
     def inference_step(

@@ -108,7 +108,7 @@ def test_every_option_of_the_search_is_taken(translator):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"match_source_len": True, "min_len": 5}, "--min-len 5 has no effect with --match-sourc"),
+        ({"match_source_len": True, "min_len": 5}, "min_len=5 has no effect with match_source_len"),
         ({"match_source_len": True, "max_len_a": 1}, "max_len_a=1 has no effect with match_source"),
         ({"beam": 50, "diverse_beam_groups": 25}, "the options of the search do not fit"),
     ],
@@ -161,6 +161,48 @@ def test_a_beam_larger_than_the_candidates_is_named_as_in_python(options, line, 
     model = load(save_checkpoint(tmp_path, "luong_lstm"), candidate_frequent=12)
     with pytest.raises(UserError) as raised:
         model.translate("w1", **options)
+    assert str(raised.value) == line
+
+
+@pytest.mark.parametrize(
+    ("loading", "search", "line"),
+    [
+        (
+            {"min_len_a": 0.5},
+            {"match_source_len": True},
+            "min_len_a=0.5 has no effect with match_source_len: translations are as long as their "
+            "source with its </s>; leave one of them out",
+        ),
+        (
+            {"min_len_a": 2},
+            {"max_len_a": 1, "max_len_b": 0},
+            "min_len_a=2 contradicts max_len_a=1 max_len_b=0: no length is allowed: lower "
+            "min_len_a, or raise one of the others",
+        ),
+        (
+            {"min_len_a": 2.5},
+            {"max_len_a": 1, "max_len_b": 3},
+            "min_len_a=2.5 contradicts max_len_a=1 max_len_b=3: a source of 3 words, with </s>, "
+            "needs at least 7 words and may have 6: lower min_len_a, or raise one of the others",
+        ),
+        (
+            {"ensemble_average": "log_probabilities"},
+            {},
+            "ensemble_average='log_probabilities' has no effect with one model: it averages the "
+            "models of an ensemble; leave it out",
+        ),
+        (
+            {"int8_projection": True, "candidate_frequent": 9},
+            {},
+            "int8_projection needs the whole vocabulary: leave it out, or leave out candidates and "
+            "candidate_frequent",
+        ),
+    ],
+)
+def test_options_of_load_are_named_as_in_python(loading, search, line, tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    with pytest.raises(UserError) as raised:
+        load(path, **loading).translate("w1 w2", **search)
     assert str(raised.value) == line
 
 
