@@ -8,7 +8,7 @@ class ids where the decoder reads them, and in finished hypotheses.
 import math
 from contextlib import ExitStack
 from itertools import chain
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import torch
 from fairseq.data.data_utils import collate_tokens
@@ -109,15 +109,22 @@ class CandidateGenerator(SequenceGenerator):
             hypotheses = self._search_candidates(sample, prefix_tokens)
         return self._possible(hypotheses)
 
-    def _search_all(self, sample: Dict[str, Any], *how: Any) -> Hypotheses:
+    def _search_all(
+        self,
+        sample: Dict[str, Any],
+        prefix_tokens: Optional[Tensor],
+        constraints: Optional[Tensor],
+        bos_token: Optional[int],
+    ) -> Hypotheses:
         """A search over all words."""
         with ExitStack() as stack:
             if self.int8_projections is not None:
                 for model in self.model.models:
                     stack.enter_context(self.int8_projections.of(model))
-            hypotheses = super()._generate(sample, *how)
+            hypotheses = super()._generate(sample, prefix_tokens, constraints, bos_token)
         if not all(hypotheses):
-            raise no_translation("a sentence", self.spelled)
+            others = () if constraints is None else ("constraints",)
+            raise no_translation("a sentence", self.spelled, others)
         return hypotheses
 
     def _search_candidates(
@@ -258,17 +265,18 @@ class CandidateGeneratorWithAlignment(SequenceGeneratorWithAlignment, CandidateG
         return source, lengths, previous, tokens
 
 
-def no_translation(what: str, spelled: Callable[..., str]) -> UserError:
+def no_translation(what: str, spelled: Callable[..., str], others: Sequence[str] = ()) -> UserError:
     """The error for a search that has ended without a hypothesis.
 
     Args:
         what: was searched for, in words.
         spelled: an option in messages, of its name.
+        others: names of options that may be the cause, beside those that every search has.
     """
-    lengths = [spelled(name) for name in ("no_repeat_ngram_size", "min_len", "max_len_b")]
+    *names, last = map(spelled, ("no_repeat_ngram_size", "min_len", "max_len_b", *others))
     return UserError(
-        f"{what} has no finished hypothesis: loosen {lengths[0]}, {lengths[1]} or {lengths[2]}; "
-        "if they are loose, the model's scores may be nan"
+        f"{what} has no finished hypothesis: loosen {', '.join(names)} or {last}; if they are "
+        "loose, the model's scores may be nan"
     )
 
 

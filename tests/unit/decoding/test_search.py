@@ -13,6 +13,7 @@ import pytest
 import torch
 from fairseq.sequence_generator import EnsembleModel, SequenceGenerator
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from fairseq.token_generation_constraints import pack_constraints
 from omegaconf import OmegaConf
 
 from fairseq_outlayers.decoding.candidates import SCOPES
@@ -439,6 +440,19 @@ def test_what_cannot_finish_at_all_is_said(make_task, decode, monkeypatch):
     models, batch = models_of(task), make_batch(task, [(3, 3)])
     with pytest.raises(UserError, match="no finished hypothesis"):
         decode(task, models, batch)
+
+
+def test_constraints_that_do_not_fit_into_the_longest_translation_are_named(make_task, decode):
+    task = make_task()
+    models, batch = models_of(task), make_batch(task, [(3, 3)])
+    options = SimpleNamespace(beam=2, max_len_a=0, max_len_b=4, constraints="ordered")
+    generator = task.build_generator(models, options)
+    few, many = (pack_constraints([[torch.arange(5, 5 + number)]]) for number in (2, 6))
+    assert task.inference_step(generator, models, batch, constraints=few)[0]
+    with pytest.raises(UserError, match=r"loosen .*, --min-len, --max-len-b or --constraints; if"):
+        task.inference_step(generator, models, batch, constraints=many)
+    with pytest.raises(UserError, match="loosen --no-repeat-ngram-size, --min-len or --max-len-b;"):
+        decode(task, models, batch, beam=2, no_repeat_ngram_size=1, min_len=50, max_len_b=60)
 
 
 def test_interactive_batches_without_ids_are_decoded(make_task, decode):
