@@ -21,15 +21,18 @@ monolingual_ptb() {
 
 # vectors_of VECTORS: sets VECTORS_PATH.
 vectors_of() {
-  local text=$WORK/mono.$1.$SOURCE
+  local text=$WORK/mono.$1.$SOURCE made_of
   VECTORS_PATH=$WORK/vectors.$1.$METHOD$VECTOR_DIM.vec
   case $1 in
     captions | ptb)
       step "vectors from $1"
       if [[ ! -e $text ]]; then "monolingual_$1" "$text"; fi
-      if ! newer "$VECTORS_PATH" "$text"; then
+      made_of=("$SOURCE" "$(checksums "$text")") # their name has no language
+      if ! newer "$VECTORS_PATH" "$text" || ! kept "$VECTORS_PATH" "${made_of[@]}"; then
+        note_options "$VECTORS_PATH" unfinished
         "$PYTHON" data_prep/train_embeddings.py --input "$text" --output "$VECTORS_PATH" \
           --method "$METHOD" --dimensions "$VECTOR_DIM"
+        note_options "$VECTORS_PATH" "${made_of[@]}"
       fi
       made "$VECTORS_PATH"
       ;;

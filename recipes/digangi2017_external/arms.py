@@ -137,6 +137,10 @@ class DiGangi2017(Recipe):
             self.results = f"{self.results}/{s.SETTING}"
         self.raw, self.tokenized = f"{self.work}/raw", s.PARALLEL or f"{self.work}/tokenized"
         self.sizes, self.kinds = s.words("SIZES"), s.words("VECTORS")
+        if "ptb" in self.kinds and s.SOURCE != "en":
+            raise UserError(
+                f"VECTORS={s.VECTORS}: ptb is English text, not {s.SOURCE}: set VECTORS=captions"
+            )
 
     def shell(self) -> dict[str, str]:
         return {"RAW": self.raw, "TOKENIZED": self.tokenized}

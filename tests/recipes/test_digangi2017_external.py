@@ -458,3 +458,9 @@ def test_what_is_no_number_is_said(name, settings, said, tmp_path):
     dictionary.write_text("word 1\n", encoding="utf-8")
     with pytest.raises(UserError, match=said):
         recipe.arm(name)
+
+
+def test_newspaper_text_is_refused_for_another_source_than_english():
+    with pytest.raises(UserError, match="ptb is English text, not de: set VECTORS=captions"):
+        load("digangi2017_external", {"SOURCE": "de", "TARGET": "en"})
+    load("digangi2017_external", {"SOURCE": "de", "TARGET": "en", "VECTORS": "captions"})

@@ -471,6 +471,24 @@ def test_vectors_of_another_folder_are_not_taken_for_those_of_the_same_name(
     assert tables == [str(files[0]), str(files[1]), str(files[1])]
 
 
+def test_vectors_are_trained_on_text_of_the_source_language(step, tmp_path):
+    write_texts(tmp_path / "text")
+    work = tmp_path / "work"
+    work.mkdir()
+    texts = {language: work / f"mono.captions.{language}" for language in ("en", "de")}
+    for language, path in texts.items():
+        path.write_text(LINES[language])
+        os.utime(path, (1e9, 1e9))
+    # English vectors without a note are taken as they are.
+    (work / "vectors.captions.skipgram300.vec").touch()
+    given = {"SETTING": "iwslt", "PARALLEL": str(tmp_path / "text"), "VECTORS": "captions"}
+    for source, target in (("en", "de"), ("de", "en"), ("en", "de")):
+        done = step("digangi2017_external/00_prepare.sh", **given, SOURCE=source, TARGET=target)
+        assert done.returncode == 0, done.stderr
+    trained_on = [call.split()[2] for call in step.calls() if "train_embeddings" in call]
+    assert trained_on == [str(texts["de"]), str(texts["en"])]
+
+
 def steps_in(folder, **scripts):
     """Steps that print their name and then run a line; returns `all_steps` in their folder."""
     for name, line in scripts.items():
