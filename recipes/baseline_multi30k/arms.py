@@ -50,6 +50,7 @@ class Baseline(Recipe):
         units = "words" if s.SEGMENTATION == "words" else f"bpe{s.BPE_MERGES}"
         self.text = self.tokenized if units == "words" else f"{self.work}/{units}"
         self.bin = f"{self.work}/bin.{units}"
+        self.separate_results(units, "bpe4000")
 
     def shell(self) -> dict[str, str]:
         return {"SOURCE": "en", "TARGET": "de", "RAW": self.raw, "TOKENIZED": self.tokenized,

@@ -4,6 +4,7 @@
 setting is one of MIXES, with the paper's model or, after ``luong_``, with luong_lstm.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from recipes.lab.arms import LIMITED, Arm, Recipe, Table, TranslationTest
@@ -57,13 +58,13 @@ CAUSES = (
 LUONG = "luong_"  # prefix of a setting: luong_lstm instead of the paper's nematus_gru
 PAPER = {"SIZES": "all", "VECTORS": "file", "DIM": "500", "LR": "0.0003", "DROPOUT": "0.0",
          "MAX_TOKENS": "4000", "SOURCE": "en", "EPOCHS": "50", "NORMALIZE": "0", "CENTER": "0",
-         "PATIENCE": "-1"}  # fmt: skip
+         "PATIENCE": "-1", "BPE_MERGES": "4000"}  # fmt: skip
 # Defaults by SETTING. iwslt and wmt: Sec. 4 of the paper.
 PRESETS = {
     "multi30k": {
         "SIZES": "1000 10000 29000 5000", "VECTORS": "captions ptb", "DIM": "128",
         "DROPOUT": "0.3", "TARGET_SEGMENTATION": "words", "MAX_TOKENS": "1000", "SOURCE": "en",
-        "TARGET": "de", "NORMALIZE": "1", "CENTER": "1",
+        "TARGET": "de", "NORMALIZE": "1", "CENTER": "1", "BPE_MERGES": "4000",
     },
     "iwslt": PAPER | {"TARGET": "fr", "TARGET_SEGMENTATION": "words",
                       "INTERNAL_VOCABULARY": "80000", "TARGET_VOCABULARY": "80000"},
@@ -79,6 +80,17 @@ def architecture(setting: str) -> str:
         mixed = f" --source-embedding {mix}" if mix != "baseline" else ""
         return f"--arch luong_lstm{mixed}"
     return "--arch nematus_" + (mix if mix != "baseline" else "gru")
+
+
+def languages(settings: Mapping[str, str]) -> str:
+    """The language pair, such as en-de."""
+    return f"{settings['SOURCE']}-{settings['TARGET']}"
+
+
+def target_units(settings: Mapping[str, str]) -> str:
+    """Units of the target side: words, or bpeMERGES."""
+    words = settings["TARGET_SEGMENTATION"] == "words"
+    return "words" if words else f"bpe{settings['BPE_MERGES']}"
 
 
 def rate_of_its_own(size: str) -> bool:
@@ -124,10 +136,10 @@ class DiGangi2017(Recipe):
 
     def prepare(self) -> None:
         s = self.settings
-        s.defaults(**PRESETS[s.choice("SETTING", tuple(PRESETS))])
-        s.defaults(BPE_MERGES=4000)
-        words = s.choice("TARGET_SEGMENTATION", ("words", "bpe")) == "words"
-        self.segmentation = "words" if words else f"bpe{s.BPE_MERGES}"
+        preset = PRESETS[s.choice("SETTING", tuple(PRESETS))]
+        s.defaults(**preset)
+        s.choice("TARGET_SEGMENTATION", ("words", "bpe"))
+        self.segmentation = target_units(s)
         if s.SETTING != "multi30k" and not s.PARALLEL:
             raise UserError(
                 f"SETTING={s.SETTING}: set PARALLEL to a folder with tokenized "
@@ -135,6 +147,8 @@ class DiGangi2017(Recipe):
             )
         if s.SETTING != "multi30k":
             self.results = f"{self.results}/{s.SETTING}"
+        self.separate_results(languages(s), languages(preset))
+        self.separate_results(self.segmentation, target_units(preset))
         self.raw, self.tokenized = f"{self.work}/raw", s.PARALLEL or f"{self.work}/tokenized"
         self.sizes, self.kinds = s.words("SIZES"), s.words("VECTORS")
         if "ptb" in self.kinds and s.SOURCE != "en":

@@ -116,6 +116,8 @@ class Garg2020(Recipe):
         self.title = f"Multi30k {s.SOURCE}-{s.TARGET}: echo state translation"
         self.raw, self.tokenized = f"{work}/raw", f"{work}/tokenized"
         self.text, self.bin = f"{work}/bpe{s.BPE_MERGES}", f"{work}/bin.bpe{s.BPE_MERGES}"
+        self.separate_results(f"{s.SOURCE}-{s.TARGET}", "en-de")
+        self.separate_results(f"bpe{s.BPE_MERGES}", "bpe4000")
 
         for penalty in s.words("LENPENS"):
             if not length_penalty.parse(f"model.lenpen{penalty}"):

@@ -110,6 +110,8 @@ class Jean2015(Recipe):
             self.usual = dict(zip(SIZES, (*short, *large), strict=True))
             s.defaults(SHORTLIST=size, TAU=size, SAMPLES=samples, **PAPER)
             s.defaults(SOURCE_SHORTLIST=s.SHORTLIST, SOURCE_LARGE=s.LARGE)
+        else:
+            self.separate_results(languages, "en-de")
         s.defaults(**MULTI30K)
         s.defaults(LAZY_LR=s.LR)
         self.taus = list(map(str, s.wholes("TAUS", 1)))

@@ -151,6 +151,17 @@ class Recipe:
     def prepare(self) -> None:
         """Set dependent settings, and reject invalid ones."""
 
+    def separate_results(self, predicted: str, usual: str) -> None:
+        """Give units or languages that are not the usual ones a subfolder of the results.
+
+        Their arms have the usual names, but neither their perplexities nor their BLEU compare.
+
+        Args:
+            predicted: the name of the subfolder.
+        """
+        if predicted != usual:
+            self.results = f"{self.results}/{predicted}"
+
     @property
     def has_own_results(self) -> bool:
         """Whether results go to the recipe's own folder of the checkout, not to a trial's."""

@@ -287,6 +287,46 @@ def test_only_a_recipe_s_own_folder_updates_the_overview(results, own):
     assert load("baseline_multi30k", {"OUTLAYERS_RESULTS": results}).has_own_results == own
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "folder"),
+    [
+        ("baseline_multi30k", {}, "baseline_multi30k"),
+        ("baseline_multi30k", {"SEGMENTATION": "words"}, "baseline_multi30k/words"),
+        ("baseline_multi30k", {"BPE_MERGES": "2000"}, "baseline_multi30k/bpe2000"),
+        ("garg2020_esnmt", {}, "garg2020"),
+        ("garg2020_esnmt", {"SOURCE": "de", "TARGET": "en"}, "garg2020/de-en"),
+        ("garg2020_esnmt", {"TARGET": "fr", "BPE_MERGES": "9"}, "garg2020/en-fr/bpe9"),
+        ("jean2015_large_vocabulary", {}, "jean2015"),
+        ("jean2015_large_vocabulary", {"TARGET": "fr"}, "jean2015/en-fr"),
+        (
+            "jean2015_large_vocabulary",
+            {"SETTING": "paper", "PARALLEL": "x", "TARGET": "fr"},
+            "jean2015/paper.en-fr",
+        ),
+        ("digangi2017_external", {}, "digangi2017"),
+        ("digangi2017_external", {"TARGET_SEGMENTATION": "bpe"}, "digangi2017/bpe4000"),
+        ("digangi2017_external", {"TARGET": "fr"}, "digangi2017/en-fr"),
+        ("digangi2017_external", {"SETTING": "iwslt", "PARALLEL": "x"}, "digangi2017/iwslt"),
+        (
+            "digangi2017_external",
+            {"SETTING": "iwslt", "PARALLEL": "x", "TARGET": "de"},
+            "digangi2017/iwslt/en-de",
+        ),
+        ("digangi2017_external", {"SETTING": "wmt", "PARALLEL": "x"}, "digangi2017/wmt"),
+        (
+            "digangi2017_external",
+            {"SETTING": "wmt", "PARALLEL": "x", "BPE_MERGES": "9"},
+            "digangi2017/wmt/bpe9",
+        ),
+    ],
+)
+def test_other_units_and_languages_have_results_of_their_own(name, settings, folder):
+    recipe = load(name, settings)
+    assert str(recipe.ledger) == f"results/{folder}/ledger.jsonl"
+    elsewhere = load(name, {**settings, "OUTLAYERS_RESULTS": "trial"}).results
+    assert elsewhere == "/".join(["trial", *folder.split("/")[1:]])
+
+
 def test_the_html_page_has_verdicts_intervals_commands_figures_and_the_ledger(recipe):
     (recipe.ledger.parent / "gain.svg").write_text("<svg/>")
     data = html_page.data(recipe, ENTRIES, FOUND)
