@@ -32,6 +32,9 @@ if [[ -n ${THREADS:-} ]]; then export OMP_NUM_THREADS=$THREADS; fi
 # programs on a 2-core machine.
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
+# TIME_BUDGET counts from here, for the steps of run.sh from its own start.
+export OUTLAYERS_STARTED=${OUTLAYERS_STARTED:-$(date +%s)}
+
 die() {
   printf '%s: %s\n' "$RECIPE" "$*" >&2
   exit 1

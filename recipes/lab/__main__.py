@@ -149,9 +149,17 @@ def require_writable(folder: Path) -> None:
         ) from error
 
 
+def seconds_used() -> float:
+    """Seconds since run.sh or a step of its own was started (common.sh), or else this process."""
+    started = os.environ.get("OUTLAYERS_STARTED", "")
+    if started.isascii() and started.isdecimal():
+        return time.time() - int(started)
+    return time.monotonic() - STARTED
+
+
 def within_budget(recipe: Recipe, name: str) -> bool:
     """Whether the time budget allows another arm."""
-    budget, gone = recipe.settings.TIME_BUDGET, time.monotonic() - STARTED
+    budget, gone = recipe.settings.TIME_BUDGET, seconds_used()
     if not budget or gone < recipe.settings.whole("TIME_BUDGET"):
         return True
     print(f"  not started, {gone:.0f} s of TIME_BUDGET={budget} are used: {name}")

@@ -36,7 +36,7 @@ def recipe(tmp_path, monkeypatch):
     (tmp_path / "work/bin.bpe4000").mkdir(parents=True)
     monkeypatch.setenv("OUTLAYERS_WORK", str(tmp_path / "work"))
     monkeypatch.setenv("OUTLAYERS_RESULTS", str(tmp_path / "results"))
-    for name in ("ARMS", "SEEDS", "FORCE", "TIME_BUDGET", "KIND"):
+    for name in ("ARMS", "SEEDS", "FORCE", "TIME_BUDGET", "KIND", "OUTLAYERS_STARTED"):
         monkeypatch.delenv(name, raising=False)
     return given
 
@@ -180,6 +180,17 @@ def test_no_arm_starts_after_the_time_budget(recipe, monkeypatch, capsys):
     assert lab.main(["run", "baseline_multi30k", "stock_lstm"]) == 0
     assert recipe == []
     assert "not started, 100 s of TIME_BUDGET=60 are used: stock_lstm" in capsys.readouterr().out
+
+
+def test_the_time_budget_counts_from_the_start_of_run_sh(recipe, monkeypatch, capsys):
+    monkeypatch.setenv("TIME_BUDGET", "1000")
+    monkeypatch.setenv("OUTLAYERS_STARTED", str(int(lab.time.time()) - 5000))
+    assert lab.main(["run", "baseline_multi30k", "stock_lstm"]) == 0
+    assert recipe == []
+    assert " s of TIME_BUDGET=1000 are used: stock_lstm" in capsys.readouterr().out
+    monkeypatch.setenv("OUTLAYERS_STARTED", "yesterday")  # then from that of this process
+    assert lab.main(["run", "baseline_multi30k", "stock_lstm"]) == 0
+    assert recipe == [("stock_lstm", 1, "arm", False)]
 
 
 def test_a_name_that_means_nothing_is_said_before_anything_runs(recipe, capsys):

@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -496,6 +497,16 @@ def steps_in(folder, **scripts):
         path.write_text(f"#!/bin/sh\necho {path.stem}\n{line}\n")
         path.chmod(0o755)
     return f"HERE={folder}; all_steps"
+
+
+def test_every_step_of_run_sh_has_its_start(tmp_path):
+    line = f"exec bash -c 'source {ROOT}/recipes/common.sh; echo $OUTLAYERS_STARTED'"
+    steps = steps_in(tmp_path, _00_prepare=line, _10_arms=line)
+    before = int(time.time())
+    done = bash(f"echo $OUTLAYERS_STARTED; OUTLAYERS_STARTED=5; {steps}", OUTLAYERS_STARTED="")
+    start, *printed = done.stdout.split()
+    assert before <= int(start) <= time.time()
+    assert printed == ["00_prepare", "5", "10_arms", "5"]
 
 
 @pytest.mark.parametrize("code", [130, 143])
