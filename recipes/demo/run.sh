@@ -9,6 +9,9 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
+mkdir -p "$WORK"
+exec 7>"$WORK/demo.lock" # released when this process ends
+flock -n 7 || die "another demo runs in $WORK: wait for its end, or set OUTLAYERS_WORK"
 lines_of names ask arms
 DICTIONARY=()
 LAST_STEP=$((2 + ${#names[@]} + 2))

@@ -287,7 +287,8 @@ def run_command(name: str, does: Callable[[Recipe], int | None]) -> int:
         if recipe is None or not is_unprepared(recipe, error):
             raise
         step = f"recipes/{name}/00_prepare.sh"
-        print(f"{name}: {error.filename}: no such file: run {step} first", file=sys.stderr)
+        hint = f": run {step} first" if Path(step).exists() else ""
+        print(f"{name}: {error.filename}: no such file{hint}", file=sys.stderr)
         return 1
     except (RuntimeError, ValueError) as error:
         if not is_told(error):

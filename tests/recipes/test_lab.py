@@ -101,6 +101,15 @@ def test_data_that_is_not_prepared_is_said_with_the_step_that_makes_it(
     assert "stock_lstm: FileNotFoundError: [Errno 2] No such file" in capsys.readouterr().err
 
 
+def test_a_step_that_a_recipe_does_not_have_is_not_advised(recipe, tmp_path, capsys):
+    def read(recipe):
+        Path(recipe.work, "train.log").read_text()
+
+    assert lab.run_command("demo", read) == 1
+    missing = f"{tmp_path}/work/toy/train.log"
+    assert capsys.readouterr().err == f"demo: {missing}: no such file\n"
+
+
 @pytest.mark.parametrize(
     "error", [ValueError("12 hypotheses, 11 references"), OSError("disk full")]
 )

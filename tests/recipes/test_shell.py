@@ -1,5 +1,6 @@
 """The shell scripts parse and stop at errors; their shared functions do what they say."""
 
+import fcntl
 import os
 import re
 import shlex
@@ -572,3 +573,17 @@ def test_text_of_before_checksums_were_noted_is_taken_as_it_is(tmp_path, note):
     options.unlink() if note is None else options.write_text(note)
     assert "(exists)" in bash(command).stdout
     assert options.read_text() == whole
+
+
+def test_a_second_demo_leaves_the_runs_of_the_first_alone(step, tmp_path):
+    runs = tmp_path / "work" / "toy" / "runs"
+    runs.mkdir(parents=True)
+    with open(runs.parent / "demo.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = step("demo/run.sh", ARMS="none")
+    assert done.returncode == 1
+    advice = "wait for its end, or set OUTLAYERS_WORK"
+    assert done.stderr == f"demo: another demo runs in {runs.parent}: {advice}\n"
+    assert runs.exists()
+    step("demo/run.sh", ARMS="none")
+    assert not runs.exists()
