@@ -18,6 +18,7 @@ WORDS = {
 class Demo(Recipe):
     """A demo of the whole pipeline."""
 
+    after_interrupt = "starts again"
     declared = {  # noqa: RUF012
         "DATA": ("toy", "toy: a synthetic language pair; multi30k: captions, English to German"),
         "SOURCE": ("", "language"),

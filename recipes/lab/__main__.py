@@ -281,7 +281,8 @@ def run_command(name: str, does: Callable[[Recipe], int | None]) -> int:
         recipe = load(name)
         return does(recipe) or 0
     except KeyboardInterrupt:
-        print(f"{name}: interrupted; the same command goes on", file=sys.stderr)
+        later = (recipe or Recipe).after_interrupt
+        print(f"{name}: interrupted; the same command {later}", file=sys.stderr)
         return 130
     except FileNotFoundError as error:
         if recipe is None or not is_unprepared(recipe, error):

@@ -128,6 +128,7 @@ class Recipe:
         folder: in results/, if not the name of the recipe.
         schedule: options that must be equal for arms to be compared.
         stock: arms that run fairseq without this package and its patches.
+        after_interrupt: what the same command does after an interrupt.
     """
 
     declared: ClassVar[Declared] = {}
@@ -136,6 +137,7 @@ class Recipe:
     speed_file = "speed.json"
     schedule: ClassVar[tuple[str, ...]] = schedules.OPTIONS
     stock: ClassVar[tuple[str, ...]] = ()
+    after_interrupt = "goes on"
 
     def __init__(self, environment: Mapping[str, str] | None = None):
         environment = os.environ if environment is None else environment

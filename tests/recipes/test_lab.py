@@ -178,6 +178,14 @@ def test_an_interrupt_is_one_line(recipe, monkeypatch, capsys):
     assert capsys.readouterr().err == "baseline_multi30k: interrupted; the same command goes on\n"
 
 
+def test_an_interrupted_demo_says_that_it_starts_again(capsys):
+    def interrupt(recipe):
+        raise KeyboardInterrupt
+
+    assert lab.run_command("demo", interrupt) == 130
+    assert capsys.readouterr().err == "demo: interrupted; the same command starts again\n"
+
+
 def test_files_of_an_arm_that_does_not_exist_are_an_error(recipe, capsys):
     assert lab.main(["files", "baseline_multi30k", "train.log", "jiont"]) == 1
     assert "no arm 'jiont'; known are stock_lstm" in capsys.readouterr().err
