@@ -1,6 +1,6 @@
 """Three output layers on a synthetic language pair or on real captions."""
 
-from recipes.lab.arms import LIMITED, Arm, Recipe, TranslationTest
+from recipes.lab.arms import LIMITED, Arm, Recipe, TranslationTest, names
 
 PRESETS = {
     "toy": {"SOURCE": "src", "TARGET": "tgt", "EPOCHS": "4", "DIM": "192", "LR": "0.004",
@@ -18,6 +18,7 @@ WORDS = {
 class Demo(Recipe):
     """A demo of the whole pipeline."""
 
+    without = names("SEEDS KIND TIME_BUDGET SPEED_UPDATES SPEED_ROUNDS OUTLAYERS_RESULTS")
     after_interrupt = "starts again"
     declared = {  # noqa: RUF012
         "DATA": ("toy", "toy: a synthetic language pair; multi30k: captions, English to German"),

@@ -5,7 +5,7 @@
 #   DATA=toy       a synthetic language pair: no download, 4 to 9 minutes on 2 cores
 #   DATA=multi30k  real captions, English to German (from OUTLAYERS_DATA if that is set, else
 #                  downloaded): a short training, about 10 minutes on 2 cores
-#   EPOCHS DIM LR MAX_TOKENS TRAIN_SENTENCES SEED     defaults: see arms.py
+#   ARMS EPOCHS DIM LR MAX_TOKENS TRAIN_SENTENCES SEED     defaults: see arms.py
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
@@ -69,8 +69,10 @@ demo_step "writing an HTML page (candidate lists, unknown words copied: BLEU dif
 "$PYTHON" data_prep/build_candidates.py --lexicon "$WORK/lexicon" --output "$WORK/candidates.npz" \
   --source-dictionary "$BIN/dict.$SOURCE.txt" --target-dictionary "$BIN/dict.$TARGET.txt" \
   >"$WORK/candidates.log"
-lines_of checkpoints lab files checkpoints/checkpoint_best.pt linear joint
-"$PYTHON" -m fairseq_outlayers inspect "${checkpoints[@]}" --names linear joint \
+shown=("${names[0]}")
+if ((${#names[@]} > 1)); then shown+=("${names[-1]}"); fi
+lines_of checkpoints lab files checkpoints/checkpoint_best.pt "${shown[@]}"
+"$PYTHON" -m fairseq_outlayers inspect "${checkpoints[@]}" --names "${shown[@]}" \
   --source "$TEXT/test.$SOURCE" --reference "$TEXT/test.$TARGET" --output "$WORK/page.html" \
   --candidates "$WORK/candidates.npz" --candidate-frequent 300 --unk-replacement copy \
   2>"$WORK/page.log" || failed "$WORK/page.log"

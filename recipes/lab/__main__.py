@@ -28,6 +28,8 @@ def shell(recipe: Recipe, options: argparse.Namespace) -> int:
 def settings(recipe: Recipe, options: argparse.Namespace) -> int:
     """Print every setting with its value and meaning; set them in the environment."""
     for name, (_, meaning) in {**recipe.declared, **SHARED, **SHELL}.items():
+        if name in recipe.without:
+            continue
         value = recipe.settings.get(name, os.environ.get(name, ""))
         given = f"{name}={shlex.quote(value) if value else ''}"
         print(f"{given:<28}  {meaning}".rstrip())

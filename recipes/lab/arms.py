@@ -128,6 +128,7 @@ class Recipe:
         folder: in results/, if not the name of the recipe.
         schedule: options that must be equal for arms to be compared.
         stock: arms that run fairseq without this package and its patches.
+        without: settings of other recipes that it ignores.
         after_interrupt: what the same command does after an interrupt.
     """
 
@@ -137,10 +138,12 @@ class Recipe:
     speed_file = "speed.json"
     schedule: ClassVar[tuple[str, ...]] = schedules.OPTIONS
     stock: ClassVar[tuple[str, ...]] = ()
+    without: ClassVar[tuple[str, ...]] = ()
     after_interrupt = "goes on"
 
     def __init__(self, environment: Mapping[str, str] | None = None):
         environment = os.environ if environment is None else environment
+        environment = {name: environment[name] for name in environment if name not in self.without}
         self.settings = Settings({**SHARED, **self.declared}, environment)
         self.name = type(self).__module__.split(".")[-2]
         self.work = str(Path(environment.get("OUTLAYERS_WORK") or f"work/{self.name}"))

@@ -178,6 +178,17 @@ def test_an_interrupt_is_one_line(recipe, monkeypatch, capsys):
     assert capsys.readouterr().err == "baseline_multi30k: interrupted; the same command goes on\n"
 
 
+def test_settings_that_the_demo_ignores_are_not_listed(capsys):
+    assert lab.main(["settings", "demo"]) == 0
+    listed = {line.partition("=")[0] for line in capsys.readouterr().out.splitlines()}
+    assert listed == {
+        *load("demo", {}).declared, "ARMS", "FORCE", "THREADS",
+        "OUTLAYERS_PYTHON", "OUTLAYERS_DATA", "OUTLAYERS_WORK",
+    }  # fmt: skip
+    given = {"KIND": "tuning", "TIME_BUDGET": "1", "ARMS": "tied"}
+    assert load("demo", given).settings == load("demo", {"ARMS": "tied"}).settings
+
+
 def test_an_interrupted_demo_says_that_it_starts_again(capsys):
     def interrupt(recipe):
         raise KeyboardInterrupt

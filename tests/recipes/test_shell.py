@@ -587,3 +587,24 @@ def test_a_second_demo_leaves_the_runs_of_the_first_alone(step, tmp_path):
     assert runs.exists()
     step("demo/run.sh", ARMS="none")
     assert not runs.exists()
+
+
+# In place of the demo's programs; names the arms of the page in `calls`.
+DEMO = """#!/usr/bin/env bash
+case "$*" in
+  data_prep/* | "-m recipes.lab run"* | "-m recipes.lab report"* | "-m recipes.demo.show"*) ;;
+  "-m recipes.lab files"*) printf '%s\\n' "${{@:6}}" ;;
+  "-m fairseq_outlayers inspect"*) echo "$*" >>"{calls}" ;;
+  *) exec "{python}" "$@" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(("given", "shown"), [("", "linear joint"), ("tied", "tied")])
+def test_the_page_of_the_demo_has_arms_that_were_trained(given, shown, step, tmp_path):
+    calls = tmp_path / "calls"
+    (step.programs / "python").write_text(DEMO.format(python=sys.executable, calls=calls))
+    done = step("demo/run.sh", ARMS=given)
+    assert done.returncode == 0, done.stderr
+    (call,) = step.calls()
+    assert call.startswith(f"-m fairseq_outlayers inspect {shown} --names {shown} --source")
