@@ -55,6 +55,8 @@ def ask(recipe: Recipe, options: argparse.Namespace) -> int:
     except TypeError as error:
         raise UserError(f"{name}{signature}: {error}") from None
     found = method(*arguments)
+    if found is None:
+        raise UserError(f"{name} returns nothing to print")
     for line in [found] if isinstance(found, str) else found:
         print(line)
     return 0

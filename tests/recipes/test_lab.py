@@ -323,6 +323,8 @@ def test_the_shell_may_ask_for_a_word_a_list_or_nothing(monkeypatch, capsys):
     assert lab.main(["ask", "jean2015_large_vocabulary", "bin_of"]) == 1
     message = "bin_of(model: str) -> str: missing a required argument: 'model'\n"
     assert capsys.readouterr().err == f"jean2015_large_vocabulary: {message}"
+    assert lab.main(["ask", "garg2020_esnmt", "prepare"]) == 1
+    assert capsys.readouterr().err == "garg2020_esnmt: prepare returns nothing to print\n"
 
 
 @pytest.mark.parametrize("empty", ["", " ", "\t"])
