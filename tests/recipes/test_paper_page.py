@@ -180,6 +180,14 @@ def test_the_command_of_the_first_row_has_the_seeds_that_were_compared(recipe):
     assert f"OUTLAYERS_RESULTS=work/again/mine {command}   # first row, {took}" in found
 
 
+def test_a_page_without_measurements_has_no_heading_for_them(recipe):
+    heading = "## What we measured"
+    bare = Findings("Claims of our own", CLAIMS)
+    assert heading not in pages(recipe, bare, drawn=())[0]
+    for more in ({"setup": "Captions."}, {"compared": [BETTER]}, {"costs": ["Hours."]}):
+        assert heading in pages(recipe, replace(bare, **more), drawn=())[0]
+
+
 def test_what_a_reader_in_a_hurry_does_not_need_is_in_the_details(recipe):
     second = Chart("tied is level", [Rows("BLEU", [Row("tied", 0.1, -1, 1)])])
     rows = [replace(BETTER, on_page=True), ONE_SEED]

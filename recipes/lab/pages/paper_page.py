@@ -71,12 +71,13 @@ def short(
 ) -> list[str]:
     """The generated part of README.md."""
     lines = [f"**The paper**: {found.paper}", ""] if found.paper else []
-    lines += ["## What we measured", "", *([found.setup, ""] if found.setup else [])]
+    measured = [found.setup, ""] if found.setup else []
     if found.compared:
-        lines += [*summary.table_of(summary.of_page(found.compared)), "", READING, ""]
-    lines += [*found.costs, ""] if found.costs else []
+        measured += [*summary.table_of(summary.of_page(found.compared)), "", READING, ""]
+    measured += [*found.costs, ""] if found.costs else []
     for picture in pictures:
-        lines += [picture, ""]
+        measured += [picture, ""]
+    lines += ["## What we measured", "", *measured] if measured else []
     if found.paper:
         advice = [f"- {line}" for line in found.advice]
         advice = advice or ["Nothing is decided yet: see the verdicts."]
