@@ -19,27 +19,25 @@ def without_begun_repeats(entries: Sequence[dict]) -> list[dict]:
 
 def begun_repeats(entries: Sequence[dict]) -> set[tuple[str, str]]:
     """Arms and keys of the settings that do not count yet (:func:`without_begun_repeats`)."""
-    lines: dict[tuple[str, str], list[int]] = {}
-    seeds: dict[tuple[str, str], set[int]] = {}
+    runs: dict[str, dict[str, list[tuple[int, int]]]] = {}  # places and seeds by arm and key
     for place, entry in enumerate(entries):
         if kind_of(entry) == ARM:
-            lines.setdefault((setting := (entry["arm"], entry["key"])), []).append(place)
-            seeds.setdefault(setting, set()).add(entry["seed"])
-    counts = {setting: min(len(found), SEEDS_NEEDED) for setting, found in seeds.items()}
-    counted: dict[str, str] = {}
-    begun: set[tuple[str, str]] = set()
-    for arm, key in lines:  # in the order of their first lines
-        if counts[arm, key] >= counts.get((arm, counted.get(arm, "")), 0):
-            counted[arm] = key
-        else:
-            begun.add((arm, key))
-    # A repeat that another setting has replaced is none that others wait for.
-    open_repeats = [s for s in begun if lines[s][0] > lines[s[0], counted[s[0]]][0]]
-    since = min((lines[arm, counted[arm]][-1] for arm, _ in open_repeats), default=len(entries))
-    first: dict[str, str] = {}
-    for arm, key in lines:
-        if first.setdefault(arm, key) != key and lines[arm, key][0] > since:
-            begun.add((arm, key))
+            of_arm = runs.setdefault(entry["arm"], {})
+            of_arm.setdefault(entry["key"], []).append((place, entry["seed"]))
+    begun, since = set(), len(entries)
+    for arm, settings in runs.items():
+        most, is_open = 0, False
+        for key, lines in settings.items():  # in the order of their first lines
+            number = min(len({seed for _, seed in lines}), SEEDS_NEEDED)
+            if is_open := number < most:
+                begun.add((arm, key))
+            else:
+                most, newest = number, lines[-1][0]  # this setting counts
+        if is_open:  # not replaced by a later setting, so that others wait for it
+            since = min(since, newest)
+    for arm, settings in runs.items():
+        _, *repeats = settings.items()
+        begun |= {(arm, key) for key, lines in repeats if lines[0][0] > since}
     return begun
 
 
