@@ -82,6 +82,10 @@ UNUSED = (
         "generate|interactive", "retain_dropout_modules", ADD_OR_LEAVE_OUT, needed="retain_dropout"
     ),
     Unused("generate|eval.lm", "valid_subset", "the set is named by --gen-subset"),
+    *(  # of transformer_lm, which does not hand them on to its layers
+        Unused("train", f"scale_{part}", f"fairseq builds nothing for it: {LEAVE_OUT}")
+        for part in ("attn", "fc", "heads", "resids")
+    ),
     Unused("validate", "max_valid_steps", f"whole sets are validated: {LEAVE_OUT}"),
     Unused("interactive", "sacrebleu"),
     Unused("interactive", "prefix_size"),
@@ -161,9 +165,13 @@ def check_unused(parser: argparse.ArgumentParser, options: Any, words: Sequence[
 
 
 def is_given(parser: argparse.ArgumentParser, options: Any, name: str) -> bool:
-    """Whether an option has another value than its default."""
+    """Whether an option has another value than its default.
+
+    Architectures set flags that have no default to False.
+    """
     default = parser.get_default(name)
-    return str(getattr(options, name, default)) != str(default)
+    value = getattr(options, name, default)
+    return str(None if value is False and default is None else value) != str(default)
 
 
 def is_named(option: str, words: Sequence[str]) -> bool:

@@ -103,6 +103,12 @@ def test_defaults_are_accepted(command):
         ),
         (
             "fairseq-train",
+            {"scale_heads": True},
+            "--scale-heads has no effect in fairseq-train: fairseq builds nothing for it: leave it "
+            "out",
+        ),
+        (
+            "fairseq-train",
             {"eval_bleu_args": '{"beam": 3}'},
             '--eval-bleu-args {"beam": 3} has no effect without --eval-bleu: add that, or leave it '
             "out",
@@ -222,3 +228,7 @@ def test_moses_needs_both_languages(named):
     check("fairseq-generate", tokenizer="moses", **both)
     with pytest.raises(UserError, match="--tokenizer moses needs the languages"):
         check("fairseq-generate", tokenizer="moses", **{**dict.fromkeys(both), **named})
+
+
+def test_a_flag_that_an_architecture_has_set_to_false_is_not_given():
+    check("fairseq-train", task="language_modeling", scale_heads=False)
