@@ -165,13 +165,11 @@ def check_unused(parser: argparse.ArgumentParser, options: Any, words: Sequence[
 
 
 def is_given(parser: argparse.ArgumentParser, options: Any, name: str) -> bool:
-    """Whether an option has another value than its default.
-
-    Architectures set flags that have no default to False.
-    """
+    """Whether an option has another value than its default."""
     default = parser.get_default(name)
-    value = getattr(options, name, default)
-    return str(None if value is False and default is None else value) != str(default)
+    if default == argparse.SUPPRESS:  # of a model's flag, which its architecture may have set
+        default = False
+    return str(getattr(options, name, default)) != str(default)
 
 
 def is_named(option: str, words: Sequence[str]) -> bool:

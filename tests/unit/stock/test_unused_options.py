@@ -231,4 +231,8 @@ def test_moses_needs_both_languages(named):
 
 
 def test_a_flag_that_an_architecture_has_set_to_false_is_not_given():
-    check("fairseq-train", task="language_modeling", scale_heads=False)
+    parser = options.get_training_parser()
+    words = ["data", "--task", "language_modeling", "--arch", "transformer_lm_gpt2_small"]
+    parsed = options.parse_args_and_arch(parser, words)
+    assert parsed.scale_heads is False
+    check_unused(parser, parsed)
