@@ -36,6 +36,7 @@ REQUIRED = (
     "counted_words",
     "dropped_tail",
     "atomic_checkpoint",
+    "best_checkpoints",
     "resumed_updates",
     "resumed_lr_step",
     "resumed_patience",
