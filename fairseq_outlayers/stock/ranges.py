@@ -217,14 +217,13 @@ def _check_saving(options: Any) -> None:
         raise UserError(
             "--keep-interval-updates-pattern 0: must be at least 1, or -1 to disable it"
         )
-    patience = getattr(options, "patience", -1)
-    if getattr(options, "disable_validation", False) and patience > 0:
-        raise changes_nothing(
-            "patience",
-            patience,
-            "with --disable-validation",
-            "it counts validations; leave one of them out",
-        )
+    for name, remedy in (
+        ("patience", "it counts validations; leave one of them out"),
+        ("keep_best_checkpoints", "the best are known by validation; leave one of them out"),
+    ):
+        value = getattr(options, name, -1)
+        if getattr(options, "disable_validation", False) and value > 0:
+            raise changes_nothing(name, value, "with --disable-validation", remedy)
 
 
 def _check_batches(options: Any) -> None:

@@ -22,7 +22,7 @@ STOCK_COMMANDS = {
     "": world.TRAIN,
     "tokens_per_sample": world.TRAIN_LM,
     "curriculum": world.TRAIN,
-    "patience": world.TRAIN.replace("--disable-validation", ""),
+    "patience keep_best_checkpoints": world.TRAIN.replace("--disable-validation", ""),
     "max_update": f"{world.TRAIN} --max-epoch 1",  # 0: no limit
     "momentum": world.TRAIN.replace("--optimizer adam", "--optimizer sgd"),
     "adadelta_rho adadelta_eps": world.TRAIN.replace("--optimizer adam", "--optimizer adadelta"),

@@ -122,6 +122,10 @@ def test_nan_passes_for_none_of_fairseqs_numbers():
             {"patience": 3, "disable_validation": True},
             "--patience 3 has no effect with --disable-validation: .* leave one",
         ),
+        (
+            {"keep_best_checkpoints": 2, "disable_validation": True},
+            "--keep-best-checkpoints 2 has no effect with --disable-validation: .* leave one",
+        ),
         ({"lr_scheduler": "reduce_lr_on_plateau", "lr_shrink": 1.0}, "--lr-shrink 1: .* than 1"),
     ],
 )
