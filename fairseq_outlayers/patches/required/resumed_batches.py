@@ -11,6 +11,11 @@ The patch builds batches that are cached for all epochs with the seed of epoch 1
 fairseq rebuilds in every epoch (``--update-epoch-batch-itr``, sharded data, changing data sets)
 resume correctly without it.
 
+``--task translation_multi_simple_epoch`` caches the batches of ``--sampling-method RoundRobin``
+itself. With ``--virtual-epoch-size`` it draws the sentences of several epochs, a pass through the
+data, seeded by the first of them, but in a resumed run by the epoch in which that begins: sentences
+of the pass are missing, and others repeated. The patch draws them with the seed of the first.
+
 Validation on the training text would take the next epoch of the same iterator: of three epochs one
 was trained. It is refused.
 """
@@ -18,11 +23,15 @@ was trained. It is refused.
 import inspect
 from typing import Any, Callable
 
+from fairseq.data.multilingual.sampled_multi_epoch_dataset import SampledMultiEpochDataset
 from fairseq.tasks import FairseqTask
+from fairseq.tasks.translation_multi_simple_epoch import TranslationMultiSimpleEpochTask
 from fairseq.trainer import Trainer
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
+
+FIRST = "_outlayers_first_epoch_of_pass"
 
 
 # Tasks inherit it.
@@ -36,9 +45,12 @@ def _use_first_epochs_seed(
     epoch = given["epoch"]
     kept = (
         not given["disable_iterator_cache"]
-        and not given["update_epoch_batch_itr"]
         and not getattr(self.cfg, "rebuild_batches", False)
-        and self.can_reuse_epoch_itr(dataset)
+        and (
+            # It calls this only for --sampling-method RoundRobin.
+            isinstance(self, TranslationMultiSimpleEpochTask)
+            or (not given["update_epoch_batch_itr"] and self.can_reuse_epoch_itr(dataset))
+        )
     )
     if not kept or epoch <= 1 or dataset in self.dataset_to_epoch_iter:
         return stock(self, dataset, *args, **kwargs)
@@ -47,6 +59,16 @@ def _use_first_epochs_seed(
     dataset.set_epoch(epoch)
     iterator.epoch = epoch
     return iterator
+
+
+@replaces(SampledMultiEpochDataset, "_next_virtual_epoch")
+def _draw_with_the_first_epochs_seed(stock: Callable[..., Any], self: Any, epoch: int) -> None:
+    first = epoch - (epoch - 1) % self.num_virtual_epochs
+    # Once a pass: the first epoch also goes on to the next shard of the data.
+    if first < epoch and getattr(self, FIRST, None) != first:
+        stock(self, first)
+    setattr(self, FIRST, first)
+    stock(self, epoch)
 
 
 @replaces(Trainer, "get_train_iterator")

@@ -1,14 +1,15 @@
 """Every sentence is trained once in an epoch that a second process goes on with."""
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from fairseq.data import FairseqDataset
+from fairseq.data import FairseqDataset, SampledMultiDataset, SampledMultiEpochDataset
 from fairseq.tasks import FairseqTask
+from fairseq.tasks.translation_multi_simple_epoch import TranslationMultiSimpleEpochTask
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.required.resumed_batches import _refuse_validation_on_training_text
@@ -88,6 +89,64 @@ def test_batches_made_anew_for_every_epoch_still_are():
         return [tuple(batch) for batch in batches]
 
     assert ordered(2) != ordered(3)
+
+
+class Pairs(Sentences):
+    sizes = np.stack([LENGTHS, LENGTHS], axis=1)
+
+
+def multilingual(sampling, virtual_epoch_size, epoch):
+    """A task of several languages, here of one, and its data set as loaded in an epoch."""
+    task = TranslationMultiSimpleEpochTask.__new__(TranslationMultiSimpleEpochTask)
+    FairseqTask.__init__(task, None)
+    task.args = SimpleNamespace(sampling_method=sampling)
+    make = SampledMultiDataset
+    if virtual_epoch_size is not None:
+        make = partial(SampledMultiEpochDataset, virtual_epoch_size=virtual_epoch_size)
+    ratios = None if sampling == "RoundRobin" else [1.0]
+    pairs = OrderedDict(pair=Pairs())
+    dataset = make(pairs, ratios, epoch=epoch, virtual_size=len(LENGTHS), shared_collater=True)
+    return dataset, task
+
+
+def trained(epoch, dataset, task, done=None, **options):
+    """The batches of an epoch, those left if a run is resumed in it."""
+    begun = iterator(epoch, dataset, task, **options)
+    if done is not None:
+        begun.load_state_dict({"epoch": epoch, "iterations_in_epoch": done, "version": 2})
+    return [tuple(batch.tolist()) for batch in begun.next_epoch_itr()]
+
+
+@pytest.mark.parametrize("done", [0, 3])
+@pytest.mark.parametrize("epoch", [1, 2, 5, 6, 8])
+@pytest.mark.parametrize(
+    ("sampling", "virtual_epoch_size", "rebuilds"),
+    [
+        ("temperature", 40, False),
+        ("temperature", None, False),
+        ("RoundRobin", 40, False),
+        ("RoundRobin", None, False),
+        ("RoundRobin", None, True),
+    ],
+)
+def test_a_resumed_multilingual_epoch_goes_on(sampling, virtual_epoch_size, rebuilds, epoch, done):
+    """Five virtual epochs are a pass through the data."""
+    options = {"update_epoch_batch_itr": rebuilds}
+    parts = multilingual(sampling, virtual_epoch_size, 1)
+    unbroken = [trained(number, *parts, **options) for number in range(1, epoch + 2)]
+    resumed = multilingual(sampling, virtual_epoch_size, epoch)
+    assert trained(epoch, *resumed, done=done, **options) == unbroken[epoch - 1][done:]
+    assert trained(epoch + 1, *resumed, **options) == unbroken[epoch]
+
+
+@pytest.mark.parametrize("begins", [1, 3])
+def test_the_next_shard_of_multilingual_data_comes_after_a_pass(begins):
+    dataset, _ = multilingual("temperature", 40, begins)
+    for epoch in range(begins, 6):
+        dataset.set_epoch(epoch)
+        assert (dataset.load_next_shard, dataset.shard_epoch) == (False, 1)
+    dataset.set_epoch(6)
+    assert (dataset.load_next_shard, dataset.shard_epoch) == (True, 2)
 
 
 @pytest.mark.parametrize("subsets", ["train", "valid,train"])
