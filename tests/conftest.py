@@ -42,6 +42,14 @@ torch.set_num_threads(1)
 gc.disable()
 
 
+def pytest_collection_modifyitems(items):
+    if torch.cuda.is_available():
+        return
+    for item in items:
+        if item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.skip(reason="needs a GPU"))
+
+
 def pytest_collection_finish():
     gc.freeze()
     gc.enable()

@@ -1,4 +1,4 @@
-"""What only a GPU can show: low precision, NCCL, compilation, memory. Deselected elsewhere.
+"""What only a GPU can show: low precision, NCCL, compilation, memory. Skipped elsewhere.
 
 Low precision (bfloat16) and compilation are tested on a CPU as well.
 """
@@ -13,7 +13,11 @@ from fairseq_outlayers.losses import full, full_nll, gradient_products, sampled_
 from fairseq_outlayers.losses.full_kernel import SummedFullNLL
 from fairseq_outlayers.losses.sampled_kernel import SummedNLL
 from fairseq_outlayers.optim import row_gradients
-from tests.conftest import LANGUAGE_MODEL_ARCHITECTURES, TRANSLATION_ARCHITECTURES
+from tests.conftest import (
+    LANGUAGE_MODEL_ARCHITECTURES,
+    TRANSLATION_ARCHITECTURES,
+    pytest_collection_modifyitems,
+)
 from tests.devices import to_device
 from tests.devices.training import SAMPLING, Case, build
 
@@ -26,6 +30,25 @@ ON_GPU = [
     ("cuda", way, dtype) for way in ("amp", "weights") for dtype in (torch.bfloat16, torch.float16)
 ]
 PRECISIONS = ON_CPU + [pytest.param(*precision, marks=gpu) for precision in ON_GPU]
+
+
+@pytest.mark.parametrize("available", [False, True])
+def test_tests_for_a_gpu_are_skipped_where_there_is_none(request, monkeypatch, available):
+    def for_a_cpu():
+        pass
+
+    @gpu
+    def for_a_gpu():
+        pass
+
+    items = [
+        pytest.Function.from_parent(request.node.parent, name=test.__name__, callobj=test)
+        for test in (for_a_cpu, for_a_gpu)
+    ]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
+    pytest_collection_modifyitems(items)
+    skipped = [item.name for item in items if item.get_closest_marker("skip")]
+    assert skipped == ([] if available else ["for_a_gpu"])
 
 
 def loss_and_gradients(case, device, way=None, dtype=torch.float32):
