@@ -14,6 +14,7 @@ traceback text ends with the same message.
 """
 
 import os
+import select
 import sys
 from typing import Any, Callable, Iterator, Optional
 
@@ -56,9 +57,26 @@ def _nobody_reads() -> bool:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
+        closed = True
+    else:
+        closed = _has_no_reader(sys.stdout)
+    if closed:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
-    return False
+    return closed
+
+
+def _has_no_reader(file: Any) -> bool:
+    """Whether a file is a pipe whose reader has ended.
+
+    Unbuffered output (``PYTHONUNBUFFERED=1``) has nothing left to flush after a write that failed.
+    """
+    try:
+        descriptor = file.fileno()
+    except (AttributeError, OSError):  # no file of the operating system
+        return False
+    poll = select.poll()
+    poll.register(descriptor, 0)  # reports errors alone
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 @replaces(sys, "excepthook")

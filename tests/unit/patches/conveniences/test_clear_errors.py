@@ -1,3 +1,4 @@
+import io
 import os
 import sys
 from functools import partial
@@ -101,10 +102,20 @@ def test_an_interruption_is_one_line(capsys, hook):
     assert shown(capsys, interrupt, hook) == "error: interrupted\n"
 
 
-def test_nothing_is_printed_when_nobody_reads_the_output(capsys, hook, monkeypatch, tmp_path):
+def buffered(descriptor):
+    return os.fdopen(descriptor, "w")
+
+
+def unbuffered(descriptor):
+    """As with ``PYTHONUNBUFFERED=1``."""
+    return io.TextIOWrapper(os.fdopen(descriptor, "wb", 0), write_through=True)
+
+
+@pytest.mark.parametrize("opened", [buffered, unbuffered])
+def test_nothing_is_printed_when_nobody_reads_the_output(capsys, hook, monkeypatch, opened):
     reading, writing = os.pipe()
     os.close(reading)
-    with os.fdopen(writing, "w") as closed:
+    with opened(writing) as closed:
         monkeypatch.setattr(sys, "stdout", closed)
 
         def into_a_closed_pipe():
@@ -112,3 +123,22 @@ def test_nothing_is_printed_when_nobody_reads_the_output(capsys, hook, monkeypat
 
         assert shown(capsys, into_a_closed_pipe, hook) == ""
         print("at exit", flush=True)  # goes nowhere, without an error
+
+
+def another_pipe_is_closed():
+    raise BrokenPipeError("another pipe")
+
+
+@pytest.mark.parametrize("opened", [buffered, unbuffered])
+def test_a_closed_pipe_that_is_not_the_output_keeps_its_traceback(
+    capsys, hook, monkeypatch, opened
+):
+    reading, writing = os.pipe()
+    with os.fdopen(reading), opened(writing) as read:
+        monkeypatch.setattr(sys, "stdout", read)
+        assert "BrokenPipeError: another pipe" in shown(capsys, another_pipe_is_closed, hook)
+
+
+def test_output_that_is_no_file_does_not_hide_a_closed_pipe(capsys, hook, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert "BrokenPipeError: another pipe" in shown(capsys, another_pipe_is_closed, hook)
