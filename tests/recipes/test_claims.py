@@ -8,7 +8,7 @@ from sacrebleu.metrics import BLEU
 
 from recipes.lab import claims, ledger
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED, Claim, Part
-from recipes.lab.repeats import without_begun_repeats
+from recipes.lab.repeats import begun_repeats, without_begun_repeats
 from recipes.lab.runs import Runs
 from recipes.lab.scores import resampling, scoring
 from recipes.lab.scores.resampling import Estimate
@@ -258,6 +258,14 @@ def test_an_abandoned_repeat_holds_no_later_one_back(entry):
     now = [entry(arm, 0.2, seed=n, key="new") for arm in "ab" for n in (1, 2, 3)]
     runs = Runs(without_begun_repeats([*first, *abandoned, *now]))
     assert [runs.entry(arm)["key"] for arm in "ab"] == ["new", "new"]
+
+
+def test_a_repeat_that_began_first_is_not_held_back_by_its_later_seeds(entry):
+    """B is being repeated with y, since its last x; x of A began before that, and ended later."""
+    lines = [("a", "y", 2), ("a", "x", 3), ("b", "x", 2), ("b", "x", 1), ("a", "x", 1),
+             ("b", "y", 1)]  # fmt: skip
+    entries = [entry(arm, 0.5, seed=seed, key=key) for arm, key, seed in lines]
+    assert begun_repeats(entries) == {("b", "y")}
 
 
 def test_a_decoding_of_a_model_that_does_not_count_does_not_count(entry):
