@@ -4,6 +4,7 @@ import fcntl
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,6 +32,20 @@ def test_scripts_to_run_are_executable_and_scripts_to_source_are_not(script):
     runs = script.name not in SOURCED
     assert os.access(script, os.X_OK) == runs
     assert script.read_text().startswith("#!/usr/bin/env bash\n") == runs
+
+
+def test_git_changes_no_line_end_of_a_script_and_nothing_in_a_picture(tmp_path):
+    """Also where it is set to check text out with CRLF."""
+    files = {"run.sh": b"#!/usr/bin/env bash\n", "picture.png": b"\x89PNG\r\n\x1a\n"}
+    shutil.copy(ROOT / ".gitattributes", tmp_path)
+    git = ["git", "-c", "core.autocrlf=true"]
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+        subprocess.run([*git, "add", name], cwd=tmp_path, check=True)
+        (tmp_path / name).unlink()
+    subprocess.run([*git, "checkout", "--", *files], cwd=tmp_path, check=True)
+    assert {name: (tmp_path / name).read_bytes() for name in files} == files
 
 
 def bash(script, **environment):
