@@ -11,6 +11,7 @@ same size, and the number of translations that differ from it. 8-bit integers ar
 
 import argparse
 import functools
+import hashlib
 import tempfile
 import time
 from collections.abc import Callable
@@ -83,10 +84,22 @@ def make_ways(options: argparse.Namespace, folder: str, sentences: list[str]) ->
     return {**ways, "CTranslate2": elsewhere} if elsewhere else ways
 
 
+def sha256_of_inputs(options: argparse.Namespace) -> dict[str, str]:
+    """SHA-256 of the model, the text and the candidates, by which a result names its inputs."""
+    found = {}
+    for name in ("checkpoint", "source", "candidates"):
+        path = getattr(options, name)
+        if path is not None:
+            with path.open("rb") as file:
+                found[f"{name}_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
 def main() -> None:
     """Measure, print a table, write the results."""
     options = parse_arguments()
     torch.set_num_threads(options.threads)
+    checksums = sha256_of_inputs(options)
     sentences = options.source.read_text(encoding="utf-8").splitlines()[: options.sentences]
     found: dict[tuple[str, int], list[list[str]]] = {}
     seconds: dict[tuple[str, int], list[float]] = {}
@@ -125,7 +138,7 @@ def main() -> None:
         turns.print_row(name, size, speed, ratio, row["other_translations"])
     # Local folders are not recorded.
     paths = {name: value.name for name, value in vars(options).items() if isinstance(value, Path)}
-    settings = {**vars(options), **paths, "output": options.output}
+    settings = {**vars(options), **paths, **checksums, "output": options.output}
     turns.write(options.output, settings, rows)
 
 

@@ -1,5 +1,6 @@
 """Every benchmark that needs no data of its own runs, at sizes that measure nothing."""
 
+import hashlib
 import importlib
 import json
 import re
@@ -11,6 +12,7 @@ import pytest
 
 from tests.benchmarks.test_help import NAMES, ROOT, run_all
 from tests.unit.hub.conftest import save_checkpoint
+from tests.unit.pages.conftest import write_candidates
 
 COMMANDS = [
     "candidate_decoding --classes 600 --small 400 --frequent 20 --per-word 2 --dimensions 8 "
@@ -18,7 +20,8 @@ COMMANDS = [
     "checkpoint_checksums --megabytes 1",
     "character_windows {folder}/long_words.txt --batch-words 4",
     "decoding --checkpoint {folder}/transformer_outlayers.1.pt --source {folder}/source.txt "
-    "--sentences 2 --batch-sizes 1 2 --beam 2",
+    "--candidates {folder}/candidates.npz --frequent 7 --per-word 3 --sentences 2 "
+    "--batch-sizes 1 2 --beam 2",
     "echo_state --width 8 --classes 20 --sentences 2 --length 3",
     "growth --largest 130000 --sampled 16 --kinds sampled partition change --chart chart.svg",
     "output_side --classes 60 --positions 8 --dimensions 8 --sampled 16",
@@ -41,6 +44,7 @@ def written(tmp_path_factory):
     """The folder in which they ran."""
     folder = tmp_path_factory.mktemp("tiny")
     save_checkpoint(folder, "transformer_outlayers")
+    write_candidates(folder)
     (folder / "long_words.txt").write_text("international 2\nnationalities 1\n", "utf-8")
     (folder / "source.txt").write_text("w1 w2 w3\nw4\n", encoding="utf-8")
     lines = [f"{c} --rounds 1 --output {c.partition(' ')[0]}.json" for c in COMMANDS]
@@ -55,6 +59,13 @@ def test_a_tiny_run_writes_its_figures_and_is_marked_as_a_trial(command, written
     found = json.loads((written / f"{name}.json").read_text(encoding="utf-8"))
     assert found["rows"]
     assert any(re.search("1 rounds, of at least 5", reason) for reason in found["trial"])
+
+
+def test_a_result_of_decoding_has_the_checksums_of_its_files(written):
+    settings = json.loads((written / "decoding.json").read_text(encoding="utf-8"))["settings"]
+    for name in ("checkpoint", "source", "candidates"):
+        content = (written / settings[name]).read_bytes()
+        assert settings[f"{name}_sha256"] == hashlib.sha256(content).hexdigest()
 
 
 def test_the_chart_of_growth_is_drawn(written):
