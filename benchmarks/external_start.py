@@ -119,9 +119,9 @@ def main() -> None:
     )
     rows = []
     for name, found in runs.items():
-        row = {"arm": name, **{key: median(run[key] for run in found) for key in found[0]}}
-        rows.append(row)
-        turns.print_row(name, *(f"{row[key]:.2f}" for key in found[0]))
+        rounds = {key: [run[key] for run in found] for key in found[0]}
+        rows.append({"arm": name, **rounds})
+        turns.print_row(name, *(f"{median(values):.2f}" for values in rounds.values()))
     turns.write(options.output, vars(options), rows)
 
 
