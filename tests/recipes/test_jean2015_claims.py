@@ -317,7 +317,7 @@ def test_the_advice_ranks_the_ways_to_train_on_all_words_by_perplexity():
     )
 
 
-def test_transformers_are_compared_with_those_of_fairseq(tmp_path, monkeypatch):
+def test_transformers_are_compared_with_fairseqs_and_ours_with_each_other(tmp_path, monkeypatch):
     monkeypatch.setattr(ledger, "ROOT", tmp_path)
     path = tmp_path / "ledger.jsonl"
     names = ("adaptive", "full", "lv", "sampled_log_uniform_tau9")
@@ -329,12 +329,13 @@ def test_transformers_are_compared_with_those_of_fairseq(tmp_path, monkeypatch):
         for ours in names[2:]
         for theirs in names[:2]
     ]
+    pairs.append(tuple(f"transformer_{ours}" for ours in names[2:]))
     assert [row.arms for row in rows] == [*pairs, *pairs]
-    assert [row.on_page for row in rows] == [False] * 4 + [True] * 4
-    assert rows[-2].method == (
+    assert [row.on_page for row in rows] == [False] * 5 + [True] * 5
+    assert rows[-3].method == (
         "Transformer, sampled softmax (log-uniform) of 9 samples, over all words"
     )
-    assert rows[-2].values == (7.0, 10.0)
+    assert rows[-3].values == (7.0, 10.0)
 
 
 def test_a_row_of_an_older_schedule_is_not_run(tmp_path, monkeypatch):
