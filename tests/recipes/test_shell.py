@@ -35,8 +35,9 @@ def test_scripts_to_run_are_executable_and_scripts_to_source_are_not(script):
 
 
 def test_git_changes_no_line_end_of_a_script_and_nothing_in_a_picture(tmp_path):
-    """Also where it is set to check text out with CRLF."""
-    files = {"run.sh": b"#!/usr/bin/env bash\n", "picture.png": b"\x89PNG\r\n\x1a\n"}
+    """Also where it is set to check text out with CRLF, and takes the picture for text."""
+    picture = b"\x89PNG\r\n\x1a\n" + 200 * b"x"
+    files = {"run.sh": b"#!/usr/bin/env bash\n", "picture.png": picture}
     shutil.copy(ROOT / ".gitattributes", tmp_path)
     git = ["git", "-c", "core.autocrlf=true"]
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
