@@ -20,7 +20,8 @@ from fairseq_outlayers.registered_options import actions_of
 # Options of models that training, the start, memory or limits depend on, but no score.
 UNSCORED = re.compile(
     r"\w*drop(out)?\w*|mask_per_row|quant_noise_pq\w*|base_shuffle|\w+_freeze_embed"
-    r"|init_\w+|\w+_embed_path|(check_)?external_embeddings|external_classes"
+    r"|(gamma|radius)_init|init_\w+|apply_bert_init|sampling_for_deletion"
+    r"|\w+_embed_path|(check_)?external_embeddings|external_classes"
     r"|(checkpoint|offload)_activations|min_params_to_wrap|export|tpu"
     r"|max_(source|target)_positions|tokens_per_sample"
 )

@@ -119,7 +119,7 @@ def limits_cross(
     """
     limits = {"min_len_a": min_len_a, "max_len_a": max_len_a, "max_len_b": max_len_b}
     least, *most = (
-        spelled(name, int(limit) if limit == int(limit) else limit)
+        spelled(name, int(limit) if float(limit).is_integer() else float(f"{limit:g}"))
         for name, limit in limits.items()
     )
     return UserError(

@@ -58,7 +58,7 @@ WHY = (
     "The authors halve the learning rate once the validation loss has risen. Within 15 epochs it"
     " rises early, late or never, by layer and seed, which decided most of the differences in older"
     " runs; the newer ones halve it from the eleventh epoch on in any case. These are all layers"
-    " with subwords in both directions (7b into German with one seed, at half its best rate).",
+    " with subwords in both directions.",
 )
 REMARKS = (
     "In runs of 5 epochs (German to English, subwords, one seed; kind: tuning) the lowest"

@@ -32,6 +32,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
 FIRST = "_outlayers_first_epoch_of_pass"
+SHARDS = ("load_next_shard", "shard_epoch")  # a pass of virtual epochs goes on to the next shard
 
 
 # Tasks inherit it.
@@ -55,8 +56,10 @@ def _use_first_epochs_seed(
     if not kept or epoch <= 1 or dataset in self.dataset_to_epoch_iter:
         return stock(self, dataset, *args, **kwargs)
     given["epoch"] = 1
+    shards = {name: getattr(dataset, name) for name in SHARDS if hasattr(dataset, name)}
     iterator = stock(*call.args, **call.kwargs)
     dataset.set_epoch(epoch)
+    vars(dataset).update(shards)  # building the batches begins no pass
     iterator.epoch = epoch
     return iterator
 

@@ -109,6 +109,7 @@ def test_models_that_compute_something_else_are_refused_by_their_option(
         ("luong_lstm", {"dropout": 0.4, "embedding_dropout": 0.4, "init_range": 0.3}),
         ("transformer_outlayers", {"dropout": 0.4, "encoder_layerdrop": 0.1}),
         ("lstm", {"encoder_dropout_in": 0.4}),
+        ("esnmt", {"gamma_init": 2.0}),
     ],
 )
 def test_options_of_the_training_may_differ(tmp_path, arch, options):

@@ -139,11 +139,12 @@ def test_a_resumed_multilingual_epoch_goes_on(sampling, virtual_epoch_size, rebu
     assert trained(epoch + 1, *resumed, **options) == unbroken[epoch]
 
 
+@pytest.mark.parametrize("sampling", ["temperature", "RoundRobin"])
 @pytest.mark.parametrize("begins", [1, 3])
-def test_the_next_shard_of_multilingual_data_comes_after_a_pass(begins):
-    dataset, _ = multilingual("temperature", 40, begins)
+def test_the_next_shard_of_multilingual_data_comes_after_a_pass(begins, sampling):
+    dataset, task = multilingual(sampling, 40, begins)
     for epoch in range(begins, 6):
-        dataset.set_epoch(epoch)
+        trained(epoch, dataset, task)
         assert (dataset.load_next_shard, dataset.shard_epoch) == (False, 1)
     dataset.set_epoch(6)
     assert (dataset.load_next_shard, dataset.shard_epoch) == (True, 2)
