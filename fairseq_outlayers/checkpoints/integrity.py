@@ -43,6 +43,9 @@ def find_damage(path: str) -> Optional[str]:
 
 def _first_damaged(archive: zipfile.ZipFile) -> Optional[str]:
     for entry in archive.infolist():
+        # torch.save never compresses; a small compressed entry may expand beyond memory.
+        if entry.compress_type != zipfile.ZIP_STORED:
+            return f"{entry.filename!r} in it is compressed, which fairseq never does"
         try:
             with archive.open(entry) as part:
                 while part.read(CHUNK):

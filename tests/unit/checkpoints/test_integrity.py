@@ -56,6 +56,25 @@ def test_a_block_of_zeros_is_found(path):
         assert find_damage(str(path)) is not None, start
 
 
+def test_a_compressed_entry_is_refused_unread(path, monkeypatch):
+    small = path.parent / "compressed.pt"
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(small, "w") as other:
+        for number, name in enumerate(archive.namelist()):
+            method = zipfile.ZIP_DEFLATED if number == 2 else zipfile.ZIP_STORED
+            other.writestr(name, archive.read(name), method)
+    compressed = archive.namelist()[2]
+    opened, open_entry = [], zipfile.ZipFile.open
+
+    def record(archive, entry, *args, **kwargs):
+        opened.append(entry.filename)
+        return open_entry(archive, entry, *args, **kwargs)
+
+    monkeypatch.setattr(zipfile.ZipFile, "open", record)
+    found = find_damage(str(small))
+    assert found == f"'{compressed}' in it is compressed, which fairseq never does"
+    assert opened == archive.namelist()[:2]
+
+
 def test_a_file_cut_short_anywhere_is_found(path):
     whole = path.read_bytes()
     for size in [*range(2, len(whole), len(whole) // 40), len(whole) - 1]:
