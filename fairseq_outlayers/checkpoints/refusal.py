@@ -1,8 +1,20 @@
-"""Why torch does not load a checkpoint, in one line."""
+"""Why torch does not load a checkpoint, in one line; a warning where it loads any."""
 
+import logging
+import os
 import re
 
 from fairseq_outlayers.checkpoints.integrity import recovery_hint
+
+logger = logging.getLogger(__name__)
+
+FORCED = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
+
+
+def warn_if_unchecked(path: str) -> None:
+    """Warn if torch's switch lets code in a checkpoint run."""
+    if os.environ.get(FORCED, "").lower() in ("1", "y", "yes", "true"):
+        logger.warning(f"{FORCED} is set: code in {path} runs unchecked")
 
 
 def explain_refusal(path: str, message: str) -> str:

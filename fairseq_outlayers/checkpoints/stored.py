@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from fairseq_outlayers.checkpoints.integrity import require_whole
-from fairseq_outlayers.checkpoints.refusal import explain_refusal
+from fairseq_outlayers.checkpoints.refusal import explain_refusal, warn_if_unchecked
 from fairseq_outlayers.errors import UserError, require_checkpoint
 
 REMEDY = "give a checkpoint saved by fairseq-train"
 
 
 def load_stored(path: str, with_options: bool = True) -> Dict[str, Any]:
-    """Load a checkpoint on the CPU; no code in it can run.
+    """Load a checkpoint on the CPU; no code in it can run, unless torch's switch lets it.
 
     Args:
         path: of the checkpoint.
@@ -26,6 +26,7 @@ def load_stored(path: str, with_options: bool = True) -> Dict[str, Any]:
     """
     require_checkpoint(path)
     require_whole(path)
+    warn_if_unchecked(path)
     try:
         checkpoint = torch.load(path, map_location="cpu")
     except UserError:

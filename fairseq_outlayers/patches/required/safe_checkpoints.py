@@ -18,7 +18,6 @@ named in a warning. To load a trusted file with other types, allow only these, w
 """
 
 import argparse
-import logging
 import os
 import pickle
 from typing import Any, Callable, List
@@ -27,14 +26,11 @@ import numpy as np
 import torch
 from fairseq import checkpoint_utils
 
-from fairseq_outlayers.checkpoints.refusal import explain_refusal
+from fairseq_outlayers.checkpoints.refusal import explain_refusal, warn_if_unchecked
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
-logger = logging.getLogger(__name__)
-
 NUMBER_TYPES = "? b B h H i I l L q Q e f d"  # numpy's letters; never "O", arrays of objects
-FORCED = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 
 
 def apply() -> None:
@@ -58,7 +54,7 @@ def safe_globals() -> List[Any]:
 @replaces(checkpoint_utils, "load_ema_from_checkpoint")
 @replaces(checkpoint_utils, "load_checkpoint_to_cpu")
 def _name_the_file(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
-    _warn_if_told_to_run_code(path)
+    warn_if_unchecked(path)
     try:
         return stock(path, *args, **kwargs)
     except Exception as error:
@@ -66,11 +62,6 @@ def _name_the_file(stock: Callable[..., Any], path: str, *args: Any, **kwargs: A
         if unreadable or "PytorchStreamReader" in str(error) or not _may_be_one(path):
             raise UserError(explain_refusal(path, str(error))) from error
         raise
-
-
-def _warn_if_told_to_run_code(path: str) -> None:
-    if os.environ.get(FORCED, "").lower() in ("1", "y", "yes", "true"):
-        logger.warning(f"{FORCED} is set: code in {path} runs unchecked")
 
 
 def _may_be_one(path: str) -> bool:

@@ -7,6 +7,7 @@ import pytest
 import torch
 from fairseq import checkpoint_utils
 
+from fairseq_outlayers.checkpoints.stored import load_stored
 from fairseq_outlayers.errors import UserError
 
 
@@ -102,7 +103,14 @@ def test_code_of_a_moving_average_does_not_run(tmp_path):
     assert not ran.exists()
 
 
-def test_torchs_own_switch_keeps_its_meaning_and_the_file_is_named(tmp_path, monkeypatch, caplog):
+def stored(path):
+    return load_stored(path)["extra_state"]
+
+
+@pytest.mark.parametrize("load", [load, stored])
+def test_torchs_own_switch_keeps_its_meaning_and_the_file_is_named(
+    tmp_path, monkeypatch, caplog, load
+):
     path = save(tmp_path / "a.pt", checkpoint_with(function=os.getcwd))
     with pytest.raises(pickle.UnpicklingError):
         torch.load(path)
