@@ -22,9 +22,10 @@ def explain_refusal(path: str, message: str) -> str:
 
     Args:
         path: the checkpoint.
-        message: torch's; it names a refused global as ``GLOBAL posix.system``.
+        message: torch's; it names a refused global as ``GLOBAL posix.system``, or what was built
+            as ``<class 'name'>``, and ``stored_numbers.py`` as ``<name>``.
     """
-    refused = re.search(r"GLOBAL (\S+) w|but got <class '([^']+)'>", message)
+    refused = re.search(r"GLOBAL (\S+) w|but got <(?:class ')?([^'>]+)", message)
     if refused is None:
         return (
             f"{path} is damaged, or not a checkpoint: truncated, or written by another program. "

@@ -7,14 +7,17 @@ any code in a checkpoint.
 
 The patch keeps ``weights_only=True`` and allows the types that stock fairseq saves:
 ``argparse.Namespace`` (options of models without a dataclass, such as the LSTM) and, with
-``--eval-bleu``, numpy arrays of counts. No omegaconf types are needed: ``Trainer`` converts its
+``--eval-bleu``, numpy arrays of counts, which are made without numpy's constructors
+(``checkpoints/stored_numbers.py``). No omegaconf types are needed: ``Trainer`` converts its
 configuration to plain dictionaries. Anything else is refused with a :class:`UserError` that names
 the file and the global, before any of it runs.
 
 ``torch.load`` itself is not replaced, and torch's switches keep their meaning:
 ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`` lets checkpoints run code, and each file loaded this way is
 named in a warning. To load a trusted file with other types, allow only these, with
-``torch.serialization.add_safe_globals``.
+``torch.serialization.add_safe_globals``: of numpy, classes of dtypes such as
+``np.dtypes.ObjectDType``, and not ``np.ndarray``, ``np.dtype`` or its functions, whose names are
+taken.
 """
 
 import argparse
@@ -22,15 +25,18 @@ import os
 import pickle
 from typing import Any, Callable, List
 
-import numpy as np
 import torch
 from fairseq import checkpoint_utils
 
 from fairseq_outlayers.checkpoints.refusal import explain_refusal, warn_if_unchecked
+from fairseq_outlayers.checkpoints.stored_numbers import (
+    StoredArray,
+    StoredType,
+    reconstruct,
+    scalar,
+)
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
-
-NUMBER_TYPES = "? b B h H i I l L q Q e f d"  # numpy's letters; never "O", arrays of objects
 
 
 def apply() -> None:
@@ -39,16 +45,15 @@ def apply() -> None:
 
 
 def safe_globals() -> List[Any]:
-    """Allowed types, or pairs of a function and its name in a checkpoint."""
-    core = getattr(np, "_core", None) or np.core  # numpy 2, numpy 1
+    """Allowed types, or pairs of a type or function and its name in a checkpoint."""
     functions = [
-        (getattr(core.multiarray, name), f"{package}.multiarray.{name}")
-        for name in ("_reconstruct", "scalar")
-        # Both, to load checkpoints written with the other major version of numpy.
+        (function, f"{package}.multiarray.{name}")
+        for name, function in (("_reconstruct", reconstruct), ("scalar", scalar))
+        # Both, to load checkpoints written with numpy 2 and numpy 1.
         for package in ("numpy._core", "numpy.core")
     ]
-    number_types = sorted({type(np.dtype(letter)) for letter in NUMBER_TYPES.split()}, key=str)
-    return [argparse.Namespace, np.ndarray, np.dtype, *number_types, *functions]
+    types = [(StoredArray, "numpy.ndarray"), (StoredType, "numpy.dtype")]
+    return [argparse.Namespace, *types, *functions]
 
 
 @replaces(checkpoint_utils, "load_ema_from_checkpoint")

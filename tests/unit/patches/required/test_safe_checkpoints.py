@@ -9,13 +9,14 @@ from fairseq import checkpoint_utils
 
 from fairseq_outlayers.checkpoints.stored import load_stored
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.required import safe_checkpoints
 
 
 class RunsOnLoading:
-    """Pickles as a call of ``function`` with ``argument``."""
+    """Pickles as a call of ``function`` with ``arguments``, and a state if there is one."""
 
-    def __init__(self, function, argument):
-        self.call = (function, (argument,))
+    def __init__(self, function, *arguments, state=None):
+        self.call = (function, arguments) if state is None else (function, arguments, state)
 
     def __reduce__(self):
         return self.call
@@ -93,6 +94,113 @@ def test_numpy_arrays_of_objects_are_refused_even_when_empty_of_code(tmp_path):
     array = np.array(["a word"], dtype=object)
     with pytest.raises(UserError, match=r"numpy\.dtypes\.ObjectDType"):
         load(save(tmp_path / "objects.pt", checkpoint_with(array=array)))
+
+
+def test_numpy_arrays_of_objects_load_if_torch_is_told_that_they_are_safe(tmp_path):
+    array = np.array(["a word", 2], dtype=object)
+    path = save(tmp_path / "objects.pt", checkpoint_with(array=array))
+    with torch.serialization.safe_globals([type(array.dtype)]):
+        np.testing.assert_array_equal(load(path)["array"], array)
+
+
+POINTER = b"A" * 8  # an address
+INT64 = ("i8", False, True)
+
+
+def dtype_with(*changed, name="i8"):
+    """A dtype in a checkpoint: subarray, names, fields, as numpy pickles it but for these."""
+    subarray, names, fields = changed or (None, None, None)
+    state = (3, "<", subarray, names, fields, -1, -1, 0)
+    return RunsOnLoading(np.dtype, name, False, True, state=state)
+
+
+def array_with(*state, kind=np.ndarray):
+    return RunsOnLoading(np.zeros(1).__reduce__()[0], kind, (0,), b"b", state=state)
+
+
+OBJECTS = RunsOnLoading(np.dtype, "O8", False, True)
+FORGED = {
+    "a call of the class": (RunsOnLoading(np.ndarray, (1,), "O", POINTER), "call of numpy.ndarray"),
+    "a call with a dtype": (
+        RunsOnLoading(np.ndarray, (99,), dtype_with(), POINTER),
+        "call of numpy",
+    ),
+    "objects as a subarray": (
+        array_with(1, (1,), dtype_with((OBJECTS, (1,)), None, None), False, POINTER),
+        "numpy.dtypes.ObjectDType",
+    ),
+    "numbers as a subarray": (
+        array_with(1, (1,), dtype_with((dtype_with(), (9,)), None, None), False, POINTER),
+        "a forged numpy.dtype",
+    ),
+    "a field outside the number": (
+        array_with(1, (1,), dtype_with(None, ("a",), {"a": (dtype_with(), 64)}), False, POINTER),
+        "a forged numpy.dtype",
+    ),
+    "fields by name": (
+        array_with(1, (1,), dtype_with(name="i8,O"), False, POINTER),
+        "numpy.dtypes.Void",
+    ),
+    "no name of a dtype": (
+        array_with(1, (1,), dtype_with(name="?!"), False, POINTER),
+        "forged numpy.dtype",
+    ),
+    "too few bytes": (array_with(1, (2,), dtype_with(), False, POINTER), "a forged numpy.ndarray"),
+    "a negative shape": (
+        array_with(1, (-1, -1), dtype_with(), False, POINTER),
+        "a forged numpy.ndarray",
+    ),
+    "a shape of arrays": (
+        array_with(1, (np.int64(1),), dtype_with(), False, POINTER),
+        "forged numpy.nd",
+    ),
+    "a list in place of bytes": (
+        array_with(1, (1,), dtype_with(), False, [1]),
+        "a forged numpy.ndarray",
+    ),
+    "another class": (
+        array_with(1, (1,), dtype_with(), False, POINTER, kind=np.dtype),
+        "forged numpy.nd",
+    ),
+    "a short number": (
+        RunsOnLoading(np.int64(1).__reduce__()[0], dtype_with(), b"A"),
+        "a forged numpy number",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORGED)
+def test_what_numpy_does_not_pickle_is_refused_before_numpy_makes_it(tmp_path, form):
+    forged, named = FORGED[form]
+    path = save(tmp_path / "evil.pt", checkpoint_with(epoch=forged))
+    # Only its types are looked at: an array that loads must not be printed or compared.
+    with pytest.raises(UserError, match=rf"evil\.pt was not loaded.*contains [^,]*{named}"):
+        type(load(path)["epoch"])
+
+
+def test_the_data_of_an_array_that_a_tensor_shares_is_not_replaced():
+    loaded = safe_checkpoints.reconstruct(safe_checkpoints.StoredArray, (0,), b"b")
+    state = (1, (1,), safe_checkpoints.StoredType(*INT64), False, POINTER)
+    loaded.__setstate__(state)
+    tensor = torch.from_numpy(loaded)
+    with pytest.raises(pickle.UnpicklingError, match="forged"):
+        loaded.__setstate__(state)
+    assert tensor.item() == int.from_bytes(POINTER, "little")
+
+
+@pytest.mark.parametrize("values", [[[1, 2], [3, 4]], 7])
+def test_loaded_arrays_compute_and_are_saved_as_numpys_own(tmp_path, values):
+    saved = np.asfortranarray(np.array(values, dtype=">i4"))
+    loaded = load(save(tmp_path / "a.pt", checkpoint_with(array=saved)))["array"]
+    np.testing.assert_array_equal(loaded, saved)
+    assert type(loaded + loaded) is type(saved + saved)
+    assert type(loaded.sum()) is type(saved.sum())
+    before = np.array(loaded)
+    loaded += 1
+    np.testing.assert_array_equal(loaded, before + 1)
+    again = load(save(tmp_path / "b.pt", checkpoint_with(array=before, other=loaded)))
+    np.testing.assert_array_equal(again["other"], before + 1)
+    assert type(pickle.loads(pickle.dumps(again["other"]))) is np.ndarray
 
 
 def test_code_of_a_moving_average_does_not_run(tmp_path):
