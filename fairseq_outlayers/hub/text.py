@@ -1,6 +1,7 @@
 """Convert text to units of a dictionary and back, with the settings of the checkpoint."""
 
 import logging
+import re
 from pathlib import Path
 from typing import Any, Dict, Optional
 
@@ -217,13 +218,15 @@ def _built(kind: str, build: Any, config: Any, name: Optional[str], options: Dic
     """fairseq's tokenizer or BPE: the named one, else the stored one, with other options if given.
 
     Raises:
-        UserError: if it is unknown, or cannot be built, whatever fairseq raises or exits with.
+        UserError: if it is unknown, the stored one has a URL, or it cannot be built, whatever
+            fairseq raises or exits with.
     """
     if name is not None:
         check_choice(kind, name, REGISTRIES[kind]["registry"])
         chosen = OmegaConf.create({"_name": name, **options})
     else:
         chosen = config.get(kind)
+        _refuse_urls(kind, chosen)
         chosen = OmegaConf.merge(chosen, options) if options else chosen
     try:
         return build(chosen)
@@ -239,3 +242,26 @@ def _built(kind: str, build: Any, config: Any, name: Optional[str], options: Dic
         files = options.values() if kind == "bpe" else ()
         where = "".join(f", bpe_codes={file}" for file in files)
         raise UserError(f"{kind}={name}{where}: cannot be built ({why})") from error
+
+
+def _refuse_urls(kind: str, stored: Any) -> None:
+    """Refuse stored settings with a URL, which fairseq would request, but for its own default."""
+    settings = OmegaConf.to_container(stored) if OmegaConf.is_config(stored) else None
+    if not isinstance(settings, dict):
+        return
+    name = settings.get("_name")
+    dataclass = REGISTRIES[kind]["dataclass_registry"].get(str(name))
+    for option, value in settings.items():
+        default = getattr(dataclass, str(option), None)
+        if isinstance(value, str) and value != default and _is_url(value):
+            remedy = "bpe= and bpe_codes=" if kind == "bpe" else f"{kind}="
+            raise UserError(
+                f"the checkpoint's {kind}, {name}, has a URL, {option}={value}, which is not "
+                f"requested: give {remedy}"
+            )
+
+
+def _is_url(value: str) -> bool:
+    # Python's URL parser ignores tabs and line breaks anywhere, and control characters in front.
+    visible = re.sub(r"[\t\r\n]|^[\x00-\x20]+", "", value)
+    return re.search("://|^(https?|s3):", visible, re.IGNORECASE) is not None

@@ -7,8 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from fairseq import file_utils
 from omegaconf import OmegaConf
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.text import TextProcessor
 from tests.conftest import make_dictionary
 
@@ -105,3 +107,57 @@ def test_units_are_joined_without_their_codes_too(units, joined, bpe, caplog):
     assert f"has units of {bpe}, but the checkpoint stores no codes" in caplog.text
     assert text.encode(units) == units
     assert text.decode(units) == joined
+
+
+@pytest.fixture
+def requested(monkeypatch):
+    """The URLs that fairseq requests; every one is missing."""
+    urls = []
+
+    def request(url, cache_dir):
+        urls.append(url)
+        raise OSError("no such page")
+
+    monkeypatch.setattr(file_utils, "get_from_cache", request)
+    return urls
+
+
+SEEN = "http://evil.example/seen"
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored", "remedy"),
+    [
+        ("bpe", {"_name": "gpt2", "gpt2_encoder_json": SEEN}, "bpe= and bpe_codes="),
+        ("bpe", {"_name": "sentencepiece", "sentencepiece_model": SEEN}, "bpe= and bpe_codes="),
+        ("bpe", {"_name": "subword_nmt", "bpe_codes": SEEN}, "bpe= and bpe_codes="),
+        ("bpe", {"_name": "subword_nmt", "bpe_codes": f"\n{SEEN}"}, "bpe= and bpe_codes="),
+        ("bpe", {"_name": "subword_nmt", "bpe_codes": "S3:/\t/evil"}, "bpe= and bpe_codes="),
+        ("tokenizer", {"_name": "moses", "source_lang": SEEN, "target_lang": "en"}, "tokenizer="),
+    ],
+)
+def test_a_url_in_stored_settings_is_refused_and_not_requested(kind, stored, remedy, requested):
+    config = OmegaConf.create({"tokenizer": None, "bpe": None, kind: stored})
+    dictionary = make_dictionary(9)
+    task = SimpleNamespace(cfg=SimpleNamespace(), target_dictionary=dictionary)
+    option, url = list(stored.items())[1]
+    message = rf"{kind}, {stored['_name']}, has a URL, {option}={url}, .*: give {remedy}$"
+    with pytest.raises(UserError, match=message):
+        TextProcessor.build(config, task)
+    assert not requested
+
+
+@pytest.mark.parametrize("stored", [{"_name": "subword_nmt", "bpe_codes": "???"}, {"_name": [1]}])
+def test_a_stored_bpe_without_its_file_cannot_be_built(stored):
+    config = OmegaConf.create({"tokenizer": None, "bpe": stored})
+    with pytest.raises(UserError, match=r"the checkpoint's bpe, .*, cannot be built"):
+        TextProcessor.build(config, SimpleNamespace(target_dictionary=make_dictionary(9)))
+
+
+def test_fairseqs_own_url_of_the_gpt2_codes_is_requested(requested):
+    default = "https://dl.fbaipublicfiles.com/fairseq/gpt2_bpe/encoder.json"
+    stored = {"_name": "gpt2", "gpt2_encoder_json": default}
+    config = OmegaConf.create({"tokenizer": None, "bpe": stored})
+    with pytest.raises(UserError, match=r"bpe, gpt2, cannot be built \(no such page\): give bpe="):
+        TextProcessor.build(config, SimpleNamespace(target_dictionary=make_dictionary(9)))
+    assert requested == [default]
