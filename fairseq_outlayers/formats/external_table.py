@@ -129,6 +129,10 @@ def _check_facts(facts: Any) -> None:
     for name, number in numbers.items():
         if type(number) is not int or number < 0:
             raise ValueError(f"{name} is {number!r}, not an integer of at least 0")
+    if facts["rows"] != facts["dictionary"]["symbols"]:
+        raise ValueError(
+            f"{facts['rows']:,} rows for a dictionary of {facts['dictionary']['symbols']:,} symbols"
+        )
     if not facts["blocks"] or not facts["block_bytes"]:
         raise ValueError("no checksums of blocks")
     if facts["block_bytes"] > READ_AT_ONCE:

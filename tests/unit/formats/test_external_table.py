@@ -115,6 +115,15 @@ def test_a_sidecar_with_a_fact_of_another_type_is_refused(task, external_table, 
         ExternalTable(external_table, task.source_dictionary)
 
 
+@pytest.mark.parametrize("rows", [16, 18])
+def test_a_table_of_another_number_of_rows_than_its_dictionary_is_refused(tmp_path, task, rows):
+    vectors = np.ones((rows, 5), np.float32)
+    path = write_external_table(tmp_path / "other.npy", task.source_dictionary, vectors)
+    message = rf"other.npy.json: damaged .{rows} rows for a dictionary of 17 symbols"
+    with pytest.raises(UserError, match=message):
+        ExternalTable(path, task.source_dictionary)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "complex64", "bool", "S3", ">f4", "longdouble"])
 def test_a_table_of_anything_but_floats_that_pytorch_has_is_refused(tmp_path, task, dtype):
     rows = np.ones((len(task.source_dictionary), 5), dtype)
