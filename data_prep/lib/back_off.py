@@ -37,7 +37,7 @@ def diagnose(word: str, has_vector: Callable[[str], bool]) -> tuple[str, str] | 
     if plain != word and known(plain):
         return "escapes", plain
     joined = word.replace("@-@", "-").removesuffix("@@")
-    if joined != word:
+    if joined != word and known(joined):
         return "segmentation markers", joined
     pieces = PIECE.findall(word)
     if len(pieces) > 1 and all(map(known, pieces)):

@@ -185,10 +185,12 @@ def test_back_off_tries_case_before_digits(word, first):
         ("ste@@", ("segmentation markers", "ste")),
         ("Dog,", ("different tokenization", "Dog ,")),
         ("zyx", None),
+        ("zyx@@", None),
+        ("dog@-@zyx", None),
     ],
 )
 def test_a_word_without_a_vector_is_diagnosed(word, expected):
-    assert diagnose(word, {"'s", "well", "dog", ","}.__contains__) == expected
+    assert diagnose(word, {"'s", "well-known", "ste", "dog", ","}.__contains__) == expected
 
 
 BAD = {
