@@ -44,6 +44,14 @@ def padding_in_text(place: object, word: str, number: int) -> UserError:
     )
 
 
+def returns_within_lines(path: str, number: int) -> UserError:
+    """The error for a text in which fairseq would find more lines than there are line feeds."""
+    return UserError(
+        f"{path}: {number} carriage returns within lines, which fairseq takes for line ends: "
+        "remove them (tr -d '\\r')"
+    )
+
+
 def require_writable(output: Path, folder: Path) -> None:
     """Raise a :class:`UserError` if ``--output`` cannot be created in its folder."""
     if not is_writable_folder(folder):

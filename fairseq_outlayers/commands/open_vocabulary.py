@@ -5,8 +5,8 @@ from typing import List, Sequence
 
 from fairseq_outlayers.commands.base import Command, add_checkpoint, add_data_argument
 from fairseq_outlayers.commands.tables import markdown_table
-from fairseq_outlayers.errors import UserError, padding_in_text
-from fairseq_outlayers.formats.text import read_words
+from fairseq_outlayers.errors import UserError, padding_in_text, returns_within_lines
+from fairseq_outlayers.formats.text import read_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,8 +32,11 @@ def run(options: argparse.Namespace) -> None:
             f"{options.checkpoint}: a translation model; open-vocabulary needs a language model"
         )
     decoder, after_bos = model.decoder, bool(getattr(task.args, "add_bos_token", False))
+    lines = list(read_lines(options.text))
+    if returns := sum(line.count("\r") for line in lines):
+        raise returns_within_lines(options.text, returns)
     end = decoder.dictionary.eos_word
-    text = [word for line in read_words(options.text) for word in [*line, end]]
+    text = [word for line in lines for word in [*line.split(), end]]
     if not text:
         raise UserError(f"{options.text}: an empty text has no perplexity")
     padding = decoder.dictionary.pad_word

@@ -17,13 +17,9 @@ from typing import Any, Callable, Iterator, List
 
 from fairseq_cli import interactive
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, returns_within_lines
 from fairseq_outlayers.formats.text import BOM, OTHER_SPACE, OTHER_SPACE_BUT_TAB
-from fairseq_outlayers.patches.conveniences.parallel_texts import (
-    SYMBOLS,
-    count_lines,
-    returns_within_lines,
-)
+from fairseq_outlayers.patches.conveniences.parallel_texts import SYMBOLS, count_lines
 from fairseq_outlayers.patches.replacing import replaces
 
 logger = logging.getLogger(__name__)

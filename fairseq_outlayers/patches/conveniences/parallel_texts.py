@@ -16,7 +16,7 @@ from typing import Any, Callable, Iterator, List, Tuple
 
 from fairseq_cli import preprocess
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, returns_within_lines
 from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.stock.ranges import check_stock_ranges
 
@@ -95,14 +95,6 @@ def check_lines(paths: List[str]) -> None:
     if len(set(counts.values())) > 1:
         found = " and ".join(f"{path} has {lines:,} lines" for path, lines in counts.items())
         raise UserError(f"{found}: line n of one must translate line n of the other")
-
-
-def returns_within_lines(path: str, number: int) -> UserError:
-    """The error for a text in which fairseq would find more lines than there are line feeds."""
-    return UserError(
-        f"{path}: {number} carriage returns within lines, which fairseq takes for line ends: "
-        "remove them (tr -d '\\r')"
-    )
 
 
 def warn_of_symbols(path: str) -> None:

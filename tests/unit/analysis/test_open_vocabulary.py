@@ -160,6 +160,16 @@ def test_padding_in_the_text_is_refused(scored, tmp_path):
     assert scored == []
 
 
+def test_a_carriage_return_within_a_line_is_refused_as_in_preparing_data(scored, tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"a b\r\nc d\r\n")
+    main(["open-vocabulary", "m.pt", "--text", str(path)])
+    assert scored == [(["a", "b", "</s>", "c", "d", "</s>"], True)]
+    path.write_bytes(b"a b\rc d\ne\r\n")
+    with pytest.raises(UserError, match="text: 1 carriage returns within lines"):
+        main(["open-vocabulary", "m.pt", "--text", str(path)])
+
+
 def test_the_command_starts_the_text_as_in_training(scored, tmp_path):
     path = tmp_path / "text"
     path.write_text("a b\n")
