@@ -116,8 +116,8 @@ def use_folder_beside(path: str, state: Dict[str, Any]) -> Optional[Path]:
     Returns:
         The folder if it is taken.
     """
-    pattern, beside = "dict*.txt", Path(path).parent
-    if any(data_folder(state).glob(pattern)) or not any(beside.glob(pattern)):
+    beside = Path(path).parent
+    if _has_dictionaries(data_folder(state)) or not _has_dictionaries(beside):
         return None
     task_options(state)["data"] = str(beside)
     return beside
@@ -150,7 +150,7 @@ def check_dictionaries(path: str, state: Dict[str, Any]) -> None:
         UserError: if one is missing, or languages are unknown.
     """
     folder = data_folder(state)
-    if not any(folder.glob("dict*.txt")):
+    if not _has_dictionaries(folder):
         raise UserError(f"{folder}, the data of {path}, has no dictionaries: {PASS_THE_FOLDER}")
     missing = [name for name in _dictionaries(state) if not (folder / name).is_file()]
     if missing:
@@ -187,6 +187,13 @@ def refusing_other_dictionaries(
         raise
 
 
+def _has_dictionaries(folder: Path) -> bool:
+    try:
+        return any(folder.glob("dict*.txt"))
+    except OSError:  # a name that is too long for a path, or a folder that may not be searched
+        return False
+
+
 def _dictionaries(state: Dict[str, Any]) -> List[str]:
     """Names of the files, of translation and language models; none for other tasks."""
     options = task_options(state)
@@ -218,7 +225,8 @@ def set_languages(state: Dict[str, Any]) -> None:
     """
     options, folder = task_options(state), data_folder(state)
     known = [options.get(name, "none") for name in LANGUAGES]
-    if None not in known or not folder.is_dir():
+    # Unlike Path.is_dir, os.path.isdir is False for a name that is too long.
+    if None not in known or not os.path.isdir(folder):
         return
     pair: List[Optional[str]] = list(infer_language_pair(str(folder)))
     if None in pair:
@@ -228,7 +236,9 @@ def set_languages(state: Dict[str, Any]) -> None:
         }
         for side, name in enumerate(FINGERPRINTS):
             stored = state["model"].get(name)
-            fitting = [lang for lang, one in found.items() if stored is not None and one == stored]
+            fitting = [
+                lang for lang, one in found.items() if stored is not None and stored.tolist() == one
+            ]
             pair[side] = fitting[0] if len(fitting) == 1 else None
     if None not in pair:
         options.update(zip(LANGUAGES, pair, strict=True))

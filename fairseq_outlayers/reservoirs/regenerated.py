@@ -33,6 +33,12 @@ class Version(NamedTuple):
 
     @classmethod
     def from_tensor(cls, tensor: Tensor) -> "Version":
+        """Inverse of :meth:`as_tensor`; raises ``UserError`` for a tensor of another shape."""
+        if tensor.dim() != 1 or len(tensor) < len(cls._fields) - 1:
+            raise UserError(
+                f"the checkpoint is damaged: a {VERSION} has shape {tuple(tensor.shape)}; give "
+                "another one"
+            )
         seed, elements, checksum, *radii = tensor.tolist()
         return cls(seed, elements, checksum, tuple(radii))
 

@@ -17,6 +17,8 @@ from typing import Any, Callable, Dict, Optional
 import torch
 from torch import Tensor, nn
 
+from fairseq_outlayers.errors import UserError
+
 
 def register_version(
     module: nn.Module,
@@ -59,6 +61,11 @@ class _Comparison:
         key, own = prefix + self.name, module.get_buffer(self.name)
         if key in state:
             found = state[key].to(own)
+            if found.dim() != own.dim():
+                raise UserError(
+                    f"the checkpoint is damaged: {key} has shape {tuple(found.shape)}, not "
+                    f"{tuple(own.shape)}; give another one"
+                )
             if not torch.equal(found, own):
                 self.refuse(found, own)
         elif self.on_missing is not None:

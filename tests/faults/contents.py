@@ -54,6 +54,9 @@ def checkpoints() -> Iterator[Case]:
             "an unknown model": lambda state: state["cfg"]["model"].update(_name="no_such"),
             "a size that is a text": lambda state: state["cfg"]["model"].update(embed_dim="many"),
             "weights that are no numbers": of_nan,
+            "two fingerprints of a dictionary": lambda state: state["model"].update(
+                {"decoder.target_dictionary_version": torch.tensor([1, 2])}
+            ),
         }.items():
             yield Case(f"checkpoint with {name}, {reader}", edited(edit), READERS[reader])
     yield Case(

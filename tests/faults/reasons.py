@@ -65,6 +65,11 @@ SAYS = {
         }.items()
         for reader in ("generate", "validate")
     },
+    **{
+        f"checkpoint with two fingerprints of a dictionary, {reader}": "the checkpoint is damaged: "
+        r"decoder.target_dictionary_version has shape \(2,\)"
+        for reader in ("generate", "validate")
+    },
     "checkpoint with an unknown task, validate": "^error: model.pt: its task is 'no_such'",
     "checkpoint with an optimizer of another shape, resume": r"exp_avg of \(3,\) for a param",
     "checkpoint with an optimizer of no parameters, resume": "optimizer's state .*param_groups",

@@ -185,9 +185,10 @@ def test_a_model_is_named_after_its_run(path, name):
     assert loading.run_name(path) == name
 
 
-def test_a_data_folder_without_dictionaries_is_named(tmp_path):
+@pytest.mark.parametrize("name", ["gone", "too_long_" * 12_000 + "gone"])
+def test_a_data_folder_without_dictionaries_is_named(tmp_path, name):
     path = tmp_path / "checkpoint.pt"
-    task = {"_name": "translation", "data": str(tmp_path / "gone")}
+    task = {"_name": "translation", "data": str(tmp_path / name)}
     history = [{"best_loss": 1}]
     state = {"cfg": {"task": task, "model": {}}, "optimizer_history": history, "extra_state": {}}
     torch.save({**state, "model": {"weight": torch.zeros(1)}}, path)

@@ -212,6 +212,15 @@ def test_dictionaries_beside_a_checkpoint_that_has_moved_are_found(tmp_path, che
     assert loading.load(str(moved / "b.pt")).task.cfg.target_lang == "tgt"
 
 
+def test_a_fingerprint_of_another_shape_recognizes_no_dictionary(checkpoint):
+    without_languages(checkpoint)
+    state = torch.load(checkpoint, weights_only=False)
+    state["model"]["decoder.target_dictionary_version"] = torch.tensor([1, 2])
+    torch.save(state, checkpoint)
+    with pytest.raises(UserError, match="the checkpoint stores no languages"):
+        load(checkpoint)
+
+
 def test_two_equal_dictionaries_are_of_no_certain_language(tmp_path, checkpoint):
     without_languages(checkpoint)
     shutil.copy(tmp_path / "dict.src.txt", tmp_path / "dict.xx.txt")

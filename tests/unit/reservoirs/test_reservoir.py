@@ -185,6 +185,12 @@ def test_a_damaged_checksum_is_refused():
         reservoir.load_state_dict(state)
 
 
+@pytest.mark.parametrize("damaged", [torch.tensor(1), torch.tensor([1, 2]), torch.ones(2, 4)])
+def test_a_version_of_another_shape_is_refused(damaged):
+    with pytest.raises(UserError, match=rf"damaged: a {VERSION} has shape \("):
+        Reservoir("encoder.0", 3, 12, 4, 1).load_state_dict({VERSION: damaged})
+
+
 def test_a_reservoir_without_memory_is_refused():
     with pytest.raises(UserError, match=r"--reservoir-sparsity 0.99, 6 units.*radius 0"):
         make(units=6, sparsity=0.99)

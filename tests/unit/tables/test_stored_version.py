@@ -51,6 +51,13 @@ def test_versions_of_several_integers_are_compared_in_full_and_by_length():
             layer([7, 1]).load_state_dict(layer(other).state_dict())
 
 
+@pytest.mark.parametrize(("own", "other"), [(7, [7]), (7, [7, 1]), ([7, 1], 7), (7, [])])
+def test_a_version_of_another_number_of_dimensions_is_damaged(own, other):
+    state = layer(own).state_dict() | {"table_version": torch.tensor(other)}
+    with pytest.raises(UserError, match=r"damaged: table_version has shape \("):
+        layer(own).load_state_dict(state)
+
+
 def test_a_part_is_compared_within_its_model():
     model, other = nn.Sequential(layer(7)), nn.Sequential(layer(8))
     assert "0.table_version" in model.state_dict()
