@@ -60,6 +60,29 @@ def refuse_nan(path: str, weights: Iterable[Tuple[str, Tensor]]) -> None:
             )
 
 
+@torch.no_grad()
+def refuse_infinity(path: str, parameters: Iterable[Tuple[str, Tensor]]) -> None:
+    """Refuse parameters of which one is infinite, apart from biases.
+
+    A class bias of minus infinity excludes a word.
+
+    Args:
+        path: of the checkpoint.
+        parameters: with their names; buffers, such as masks, may be infinite.
+    Raises:
+        UserError: for the first such parameter.
+    """
+    for name, tensor in parameters:
+        if "bias" in name.rpartition(".")[2] or not tensor.is_floating_point():
+            continue
+        # The sum needs no memory; in half precision that of finite numbers may overflow.
+        if not tensor.sum().isfinite() and tensor.isinf().any():
+            raise UserError(
+                f"{path}: {name} has infinite values, so its training has diverged, or they are "
+                "beyond the range of half precision: give another checkpoint"
+            )
+
+
 def structure_error(state: Any) -> Optional[str]:
     """Describe why an object is not a checkpoint; None if it is."""
     if not isinstance(state, dict):

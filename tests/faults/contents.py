@@ -27,8 +27,11 @@ def edited(edit: Callable[[dict], object]) -> Callable[[Path], None]:
     return saved("model.pt", make)
 
 
-def of_nan(state: dict) -> None:
-    state["model"]["decoder.output_projection.weight"].view(-1)[3] = float("nan")
+def with_weight(value: float) -> Callable[[dict], None]:
+    def edit(state: dict) -> None:
+        state["model"]["decoder.output_projection.weight"].view(-1)[3] = value
+
+    return edit
 
 
 def checkpoints() -> Iterator[Case]:
@@ -53,7 +56,8 @@ def checkpoints() -> Iterator[Case]:
         for name, edit in {
             "an unknown model": lambda state: state["cfg"]["model"].update(_name="no_such"),
             "a size that is a text": lambda state: state["cfg"]["model"].update(embed_dim="many"),
-            "weights that are no numbers": of_nan,
+            "weights that are no numbers": with_weight(float("nan")),
+            "an infinite weight": with_weight(float("-inf")),
             "two fingerprints of a dictionary": lambda state: state["model"].update(
                 {"decoder.target_dictionary_version": torch.tensor([1, 2])}
             ),

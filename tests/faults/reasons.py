@@ -62,6 +62,7 @@ SAYS = {
             "an unknown model": "model is 'no_such'",
             "a size that is a text": "embed_dim: Value 'many'",
             "weights that are no numbers": "output_projection.weight has values .*NaN",
+            "an infinite weight": "output_projection.weight has infinite values",
         }.items()
         for reader in ("generate", "validate")
     },

@@ -1,5 +1,6 @@
 """Arguments of load: what is wrong is named, with its value and what it can be."""
 
+import math
 import shutil
 import time
 from argparse import Namespace
@@ -13,6 +14,7 @@ from omegaconf import OmegaConf
 
 from fairseq_outlayers import load
 from fairseq_outlayers.checkpoints import loading
+from fairseq_outlayers.checkpoints.stored import refuse_infinity
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub import LanguageModel, Translator
 from fairseq_outlayers.hub import loading as hub_loading
@@ -210,6 +212,25 @@ def test_dictionaries_beside_a_checkpoint_that_has_moved_are_found(tmp_path, che
     found = load([shutil.copy(checkpoint, moved), shutil.copy(checkpoint, moved / "b.pt")])
     assert found.translate("w1 w2").text == expected
     assert loading.load(str(moved / "b.pt")).task.cfg.target_lang == "tgt"
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf])
+def test_infinite_weights_are_refused_but_a_bias_may_exclude_a_word(tmp_path, value):
+    checkpoint = save_checkpoint(tmp_path, "subword_lm")
+    state = torch.load(checkpoint, weights_only=False)
+    state["model"]["decoder.output_projection.bias"][5] = -math.inf
+    torch.save(state, checkpoint)
+    score = load(checkpoint).score("w3 w4").score
+    assert math.isfinite(score)
+    matrix = "decoder.lstm.layers.0.recurrent"
+    state["model"][matrix][1, 2] = value
+    torch.save(state, checkpoint)
+    with pytest.raises(UserError, match=f"{checkpoint}: {matrix} has infinite values"):
+        load(checkpoint)
+
+
+def test_weights_whose_sum_overflows_are_not_infinite():
+    refuse_infinity("model.pt", [("weight", torch.full((2, 2), 60_000.0, dtype=torch.half))])
 
 
 def test_a_fingerprint_of_another_shape_recognizes_no_dictionary(checkpoint):
