@@ -7,7 +7,8 @@ perplexity does not compare with that of a closed vocabulary, so the three group
 reported separately.
 
 Characters need no preparation. For morphs and syllables, add the words of the text to the table:
-data_prep/build_subword_table.py --also-words-of TEXT. The text is read as one column.
+data_prep/build_subword_table.py --also-words-of TEXT. The text is read as one column, or by a model
+of separate sentences (``--sample-break-mode eos``) sentence by sentence.
 """
 
 import itertools
@@ -140,13 +141,16 @@ class Perplexity(NamedTuple):
     value: Optional[float]
 
 
-def perplexities(decoder: Any, text: Sequence[str], after_bos: bool = False) -> List[Perplexity]:
+def perplexities(
+    decoder: Any, text: Sequence[str], after_bos: bool = False, by_sentence: bool = False
+) -> List[Perplexity]:
     """The perplexity of each group's words and of the whole text.
 
     Args:
         decoder: of a language model that composes its class embeddings.
         text: its words, with an end-of-sentence symbol after each sentence.
         after_bos: whether the model was trained with ``--add-bos-token``.
+        by_sentence: whether every sentence begins with a state of zeros.
     Raises:
         UserError: if the model does not compose them.
     """
@@ -154,7 +158,13 @@ def perplexities(decoder: Any, text: Sequence[str], after_bos: bool = False) -> 
     unseen = [word for word in dict.fromkeys(text) if word not in dictionary]
     words = open_vocabulary(decoder, unseen)
     tokens = torch.tensor([words.ids.get(word, dictionary.index(word)) for word in text])
-    losses = negative_log_likelihoods(decoder, tokens, words, after_bos).double()
+    parts = [tokens]
+    if by_sentence:
+        ends = torch.nonzero(tokens == dictionary.eos()).flatten().tolist()
+        parts = list(tokens.tensor_split([end + 1 for end in ends[:-1]]))
+    losses = torch.cat(
+        [negative_log_likelihoods(decoder, part, words, after_bos) for part in parts]
+    ).double()
     composed, unknown = tokens >= len(dictionary), tokens == dictionary.unk()
     members = dict(zip(GROUPS, (~composed & ~unknown, composed, unknown), strict=True))
     members["all"] = torch.ones_like(unknown)

@@ -32,6 +32,7 @@ def run(options: argparse.Namespace) -> None:
             f"{options.checkpoint}: a translation model; open-vocabulary needs a language model"
         )
     decoder, after_bos = model.decoder, bool(getattr(task.args, "add_bos_token", False))
+    by_sentence = str(getattr(task.args, "sample_break_mode", None)) == "eos"
     lines = list(read_lines(options.text))
     if returns := sum(line.count("\r") for line in lines):
         raise returns_within_lines(options.text, returns)
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
     if padding in text:
         raise padding_in_text(options.text, padding, text.count(padding))
     rows: List[Sequence[object]] = [("words", "types", "tokens", "perplexity")]
-    for words, types, tokens, value in perplexities(decoder, text, after_bos):
+    for words, types, tokens, value in perplexities(decoder, text, after_bos, by_sentence):
         rows.append((words, types, tokens, "-" if value is None else f"{value:,.2f}"))
     print(markdown_table(rows))
 

@@ -1,5 +1,6 @@
 """Words that training has not seen are scored as a model would that had them in its dictionary."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -87,6 +88,19 @@ def test_each_group_has_the_perplexity_of_its_own_words(tmp_path, after_bos):
         assert rows[name].value == pytest.approx(losses[places].mean().exp().item())
 
 
+@pytest.mark.parametrize("after_bos", [False, True])
+def test_separate_sentences_do_not_depend_on_those_before(tmp_path, after_bos):
+    decoder = make(tmp_path / "m", TABLE, "morphsum").decoder
+    sentences = [["walks", "talked", "</s>"], ["talks", "</s>"], ["</s>"]]
+    text = [word for sentence in sentences for word in sentence]
+    *_, together = perplexities(decoder, text, after_bos, by_sentence=True)
+    alone = [perplexities(decoder, sentence, after_bos)[-1] for sentence in sentences]
+    expected = sum(math.log(row.value) * row.tokens for row in alone) / len(text)
+    assert math.log(together.value) == pytest.approx(expected)
+    *_, as_one = perplexities(decoder, text, after_bos)
+    assert as_one.value != pytest.approx(together.value, rel=1e-3)
+
+
 def test_a_word_with_a_unit_that_the_model_does_not_know_stays_unknown(tmp_path):
     decoder = make(tmp_path / "m", TABLE, "morphsum").decoder
     assert list(unit_rows(decoder, [*NEW, "missing"])) == ["walked", "stalk", "talkseds"]
@@ -142,7 +156,8 @@ def test_a_model_with_a_vector_for_every_word_is_refused(tmp_path, options):
 def scored(monkeypatch):
     """What the command passes to ``perplexities``, for a model with ``--add-bos-token``."""
     model = SimpleNamespace(decoder=SimpleNamespace(dictionary=Dictionary()))
-    task, seen = SimpleNamespace(args=SimpleNamespace(add_bos_token=True)), []
+    options = SimpleNamespace(add_bos_token=True, sample_break_mode="eos")
+    task, seen = SimpleNamespace(args=options), []
     ours = "fairseq_outlayers"
     monkeypatch.setattr(f"{ours}.checkpoints.loading.load", lambda *_: (model, task))
     monkeypatch.setattr(
@@ -164,7 +179,7 @@ def test_a_carriage_return_within_a_line_is_refused_as_in_preparing_data(scored,
     path = tmp_path / "text"
     path.write_bytes(b"a b\r\nc d\r\n")
     main(["open-vocabulary", "m.pt", "--text", str(path)])
-    assert scored == [(["a", "b", "</s>", "c", "d", "</s>"], True)]
+    assert scored == [(["a", "b", "</s>", "c", "d", "</s>"], True, True)]
     path.write_bytes(b"a b\rc d\ne\r\n")
     with pytest.raises(UserError, match="text: 1 carriage returns within lines"):
         main(["open-vocabulary", "m.pt", "--text", str(path)])
@@ -174,7 +189,7 @@ def test_the_command_starts_the_text_as_in_training(scored, tmp_path):
     path = tmp_path / "text"
     path.write_text("a b\n")
     main(["open-vocabulary", "m.pt", "--text", str(path)])
-    assert scored == [(["a", "b", "</s>"], True)]
+    assert scored == [(["a", "b", "</s>"], True, True)]
     path.write_text("")
     with pytest.raises(UserError, match="empty text has no perplexity"):
         main(["open-vocabulary", "m.pt", "--text", str(path)])
