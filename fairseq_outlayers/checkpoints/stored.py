@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fairseq_outlayers.checkpoints.integrity import require_whole
 from fairseq_outlayers.checkpoints.refusal import explain_refusal, warn_if_unchecked
+from fairseq_outlayers.checkpoints.stored_numbers import numbers_as_stored
 from fairseq_outlayers.errors import UserError, require_checkpoint
 
 REMEDY = "give a checkpoint saved by fairseq-train"
@@ -28,7 +29,8 @@ def load_stored(path: str, with_options: bool = True) -> Dict[str, Any]:
     require_whole(path)
     warn_if_unchecked(path)
     try:
-        checkpoint = torch.load(path, map_location="cpu")
+        with numbers_as_stored():
+            checkpoint = torch.load(path, map_location="cpu")
     except UserError:
         raise
     except Exception as error:  # torch.load can raise anything for other files

@@ -1,18 +1,23 @@
 """Numpy arrays and numbers in a checkpoint, made without numpy's constructors.
 
 With ``weights_only=True`` torch's unpickler calls every allowed global with any arguments, and
-``numpy.ndarray((1,), "O", 8 bytes)`` is an array whose element is an arbitrary address. So a
-checkpoint gets the classes and functions of this module under numpy's names
-(``patches/required/safe_checkpoints.py``). They accept what numpy pickles:
+``numpy.ndarray((1,), "O", 8 bytes)`` is an array whose element is an arbitrary address. So while
+this package loads a checkpoint (:func:`numbers_as_stored`), that gets the classes and functions of
+this module under numpy's names. They accept what numpy pickles:
 
     numpy.dtype(name, False, True), state (3, byte order, None, None, None, ...)
     _reconstruct(numpy.ndarray, (0,), b"b"), state (1, shape, dtype, Fortran order, bytes)
     scalar(dtype, bytes)
+
+Of dtypes in torch's safe globals those of objects and texts are accepted, but not dates, whose unit
+is elsewhere, nor records.
 """
 
 import math
 import pickle
-from typing import Any, NoReturn
+import threading
+from contextlib import contextmanager
+from typing import Any, Iterator, NoReturn
 
 import numpy as np
 import torch
@@ -37,7 +42,8 @@ class StoredType:
         if dtype is None:
             _refuse("a forged numpy.dtype")
         allowed = torch.serialization.get_safe_globals()
-        if dtype.char not in NUMBER_TYPES and type(dtype) not in allowed:
+        is_text = dtype.kind in "OSU" and type(dtype) in allowed
+        if dtype.char not in NUMBER_TYPES and not is_text:
             _refuse(f"class '{type(dtype).__module__}.{type(dtype).__qualname__}'")
         self = super().__new__(cls)
         self.dtype = dtype
@@ -83,6 +89,8 @@ class StoredArray(np.ndarray):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if "out" in options:
             options["out"] = tuple(_plain(out) for out in options["out"])
+        if "where" in options:
+            options["where"] = _plain(options["where"])
         return getattr(ufunc, method)(*map(_plain, inputs), **options)
 
 
@@ -99,6 +107,47 @@ def scalar(stored: Any, data: Any) -> Any:
     if dtype.hasobject or not isinstance(data, bytes) or len(data) != dtype.itemsize:
         _refuse("a forged numpy number")
     return np.frombuffer(data, dtype, 1)[0]
+
+
+# Names in a checkpoint, of numpy 2 and numpy 1.
+STAND_INS = {
+    "numpy.ndarray": StoredArray,
+    "numpy.dtype": StoredType,
+    **{
+        f"{package}.multiarray.{name}": function
+        for package in ("numpy._core", "numpy.core")
+        for name, function in (("_reconstruct", reconstruct), ("scalar", scalar))
+    },
+}
+_LOADING = threading.RLock()
+
+
+@contextmanager
+def numbers_as_stored() -> Iterator[None]:
+    """Allow numpy's arrays and numbers within, in place of what the user allows by their names.
+
+    Torch's safe globals are those of the process, and of two by one name it takes either.
+    """
+    with _LOADING:
+        given = torch.serialization.get_safe_globals()
+        others = [each for each in given if _name_of(each) not in STAND_INS]
+        _set_safe_globals([*others, *((one, name) for name, one in STAND_INS.items())])
+        try:
+            yield
+        finally:
+            _set_safe_globals(given)
+
+
+def _set_safe_globals(allowed: Any) -> None:
+    torch.serialization.clear_safe_globals()
+    torch.serialization.add_safe_globals(allowed)
+
+
+def _name_of(allowed: Any) -> str:
+    """The name of one of torch's safe globals: a type or function, or a pair of it and a name."""
+    if isinstance(allowed, tuple):
+        return str(allowed[1])
+    return f"{allowed.__module__}.{allowed.__qualname__}"
 
 
 def _dtype_of(stored: Any) -> Any:

@@ -16,6 +16,7 @@ import torch
 from fairseq.distributed import utils
 from omegaconf import OmegaConf
 
+from fairseq_outlayers.checkpoints.stored_numbers import numbers_as_stored
 from fairseq_outlayers.patches.replacing import replaces
 
 
@@ -28,5 +29,5 @@ def _with_plain_options(stock: Callable[..., Any], obj: Any, tensors: Any) -> An
 
 @replaces(utils, "_broadcast_object_slow")
 def _with_placeholder_allowed(stock: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    with torch.serialization.safe_globals([utils._TensorPlaceholder]):
+    with numbers_as_stored(), torch.serialization.safe_globals([utils._TensorPlaceholder]):
         return stock(*args, **kwargs)

@@ -15,45 +15,27 @@ the file and the global, before any of it runs.
 ``torch.load`` itself is not replaced, and torch's switches keep their meaning:
 ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`` lets checkpoints run code, and each file loaded this way is
 named in a warning. To load a trusted file with other types, allow only these, with
-``torch.serialization.add_safe_globals``: of numpy, classes of dtypes such as
-``np.dtypes.ObjectDType``, and not ``np.ndarray``, ``np.dtype`` or its functions, whose names are
-taken.
+``torch.serialization.add_safe_globals`` (of numpy, ``np.dtypes.ObjectDType``, ``StrDType`` and
+``BytesDType``).
 """
 
 import argparse
 import os
 import pickle
-from typing import Any, Callable, List
+from typing import Any, Callable
 
 import torch
 from fairseq import checkpoint_utils
 
 from fairseq_outlayers.checkpoints.refusal import explain_refusal, warn_if_unchecked
-from fairseq_outlayers.checkpoints.stored_numbers import (
-    StoredArray,
-    StoredType,
-    reconstruct,
-    scalar,
-)
+from fairseq_outlayers.checkpoints.stored_numbers import numbers_as_stored
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
 
 def apply() -> None:
-    """Allow the types in fairseq's checkpoints."""
-    torch.serialization.add_safe_globals(safe_globals())
-
-
-def safe_globals() -> List[Any]:
-    """Allowed types, or pairs of a type or function and its name in a checkpoint."""
-    functions = [
-        (function, f"{package}.multiarray.{name}")
-        for name, function in (("_reconstruct", reconstruct), ("scalar", scalar))
-        # Both, to load checkpoints written with numpy 2 and numpy 1.
-        for package in ("numpy._core", "numpy.core")
-    ]
-    types = [(StoredArray, "numpy.ndarray"), (StoredType, "numpy.dtype")]
-    return [argparse.Namespace, *types, *functions]
+    """Allow the type in fairseq's checkpoints; numpy's only while one is loaded."""
+    torch.serialization.add_safe_globals([argparse.Namespace])
 
 
 @replaces(checkpoint_utils, "load_ema_from_checkpoint")
@@ -61,7 +43,8 @@ def safe_globals() -> List[Any]:
 def _name_the_file(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
     warn_if_unchecked(path)
     try:
-        return stock(path, *args, **kwargs)
+        with numbers_as_stored():
+            return stock(path, *args, **kwargs)
     except Exception as error:
         unreadable = isinstance(error, (pickle.UnpicklingError, EOFError))
         if unreadable or "PytorchStreamReader" in str(error) or not _may_be_one(path):

@@ -7,9 +7,9 @@ import pytest
 import torch
 from fairseq import checkpoint_utils
 
+from fairseq_outlayers.checkpoints import stored_numbers
 from fairseq_outlayers.checkpoints.stored import load_stored
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.required import safe_checkpoints
 
 
 class RunsOnLoading:
@@ -179,8 +179,8 @@ def test_what_numpy_does_not_pickle_is_refused_before_numpy_makes_it(tmp_path, f
 
 
 def test_the_data_of_an_array_that_a_tensor_shares_is_not_replaced():
-    loaded = safe_checkpoints.reconstruct(safe_checkpoints.StoredArray, (0,), b"b")
-    state = (1, (1,), safe_checkpoints.StoredType(*INT64), False, POINTER)
+    loaded = stored_numbers.reconstruct(stored_numbers.StoredArray, (0,), b"b")
+    state = (1, (1,), stored_numbers.StoredType(*INT64), False, POINTER)
     loaded.__setstate__(state)
     tensor = torch.from_numpy(loaded)
     with pytest.raises(pickle.UnpicklingError, match="forged"):
@@ -195,12 +195,51 @@ def test_loaded_arrays_compute_and_are_saved_as_numpys_own(tmp_path, values):
     np.testing.assert_array_equal(loaded, saved)
     assert type(loaded + loaded) is type(saved + saved)
     assert type(loaded.sum()) is type(saved.sum())
+    assert np.ones(loaded.shape).sum(where=loaded > 0) == (saved > 0).sum()
+    mask = load(save(tmp_path / "m.pt", checkpoint_with(mask=saved > 0)))["mask"]
+    assert np.ones(mask.shape).sum(where=mask) == (saved > 0).sum()
     before = np.array(loaded)
     loaded += 1
     np.testing.assert_array_equal(loaded, before + 1)
     again = load(save(tmp_path / "b.pt", checkpoint_with(array=before, other=loaded)))
     np.testing.assert_array_equal(again["other"], before + 1)
     assert type(pickle.loads(pickle.dumps(again["other"]))) is np.ndarray
+
+
+def numpys_own():
+    core = getattr(np, "_core", None) or np.core  # numpy 2, numpy 1
+    return [core.multiarray._reconstruct, np.ndarray, np.dtype, type(np.dtype("f8"))]
+
+
+def test_other_files_are_loaded_by_what_the_user_allows(tmp_path):
+    array, path = np.arange(3.0), tmp_path / "other.pt"
+    torch.save(array, path)
+    before = set(torch.serialization.get_safe_globals())
+    load(save(tmp_path / "a.pt", checkpoint_with(array=array)))
+    assert set(torch.serialization.get_safe_globals()) == before
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(path, weights_only=True)
+    with torch.serialization.safe_globals(numpys_own()):
+        assert type(torch.load(path, weights_only=True)) is np.ndarray
+
+
+@pytest.mark.parametrize("name", ["a call of the class", "a call with a dtype"])
+def test_arrays_of_addresses_are_refused_also_where_the_user_allows_numpys_own(tmp_path, name):
+    forged, message = FORGED[name]
+    path = save(tmp_path / "evil.pt", checkpoint_with(array=forged))
+    with torch.serialization.safe_globals(numpys_own()):
+        for _ in range(5):
+            with pytest.raises(UserError, match=message):
+                load(path)
+
+
+@pytest.mark.parametrize("dtype", ["M8[ns]", "i4,f4"])
+def test_dates_and_records_are_refused_where_their_types_are_allowed(tmp_path, dtype):
+    array = np.zeros(2, dtype)
+    path = save(tmp_path / "a.pt", checkpoint_with(array=array))
+    allowed = torch.serialization.safe_globals([type(array.dtype)])
+    with allowed, pytest.raises(UserError, match=r"a\.pt was not loaded"):
+        load(path)
 
 
 def test_code_of_a_moving_average_does_not_run(tmp_path):
