@@ -238,7 +238,7 @@ def test_tuning_runs_have_a_table_of_their_own(results):
     assert not table.write_tuning(ledger.read(results)[:1], results.parent)
 
 
-def test_a_single_tuning_run_shows_what_differs_from_its_arm(results):
+def test_tuning_runs_of_an_arm_show_what_differs_from_it(results):
     add(results, "base", 1, 10.0, setting="--arch a --lr 3 --dropout 0.5")
     add(results, "base", 1, 10.0, setting="--arch a --lr 1 --dropout 0.3 --center")
     setting = "--arch a --lr 1 --dropout 0.0"
@@ -248,6 +248,14 @@ def test_a_single_tuning_run_shows_what_differs_from_its_arm(results):
         "| base |  | --lr 1 --dropout 0.0 without --center | 30.0 | - | 1 | c0ffee |"
         in file.read_text()
     )
+    setting += " --max-epoch 60"
+    add(results, "base", 1, 99.0, setting=setting, kind="tuning", best_valid_ppl=20.0)
+    table.write_tuning(ledger.read(results), results.parent)
+    for row in (
+        "| base |  | --lr 1 --dropout 0.0 without --max-epoch 60 without --center | 30.0 |",
+        "| base |  | --lr 1 --dropout 0.0 --max-epoch 60 without --center | 20.0 |",
+    ):
+        assert row in file.read_text()
 
 
 def test_the_files_hold_signatures_commands_and_every_seed(results):

@@ -141,17 +141,17 @@ def commands(runs: Runs) -> list[str]:
 def tuning(entries: Sequence[dict]) -> list[str]:
     """A table of the tuning runs of a ledger with the options in which they differ.
 
-    A run without others of its arm shows what differs from the arm itself, if that was run with
-    its schedule.
+    They are compared with other runs of the same name, and with the arm itself: its newest run
+    with this schedule, or else with another one.
     """
     tuned = [entry for entry in entries if kind_of(entry) == TUNING]
     newest = {(e["arm"], e["key"], e["seed"]): e for e in tuned}
     rows = []
     for entry in newest.values():
         others = [e for e in newest.values() if e["arm"] == entry["arm"]]
-        if len(others) == 1:
-            others += [e for e in entries if e["arm"] == entry["arm"] and kind_of(e) == ARM
-                       and schedules.of(e)[:-2] == schedules.of(entry)[:-2]][-1:]  # fmt: skip
+        arms = [e for e in entries if e["arm"] == entry["arm"] and kind_of(e) == ARM]
+        schedule = schedules.of(entry)[:-2]
+        others += sorted(arms, key=lambda e: schedules.of(e)[:-2] == schedule)[-1:]
         of_others = [_options(e["setting"]["train"]) for e in others]
         common = set.intersection(*map(set, of_others))
         options = _options(entry["setting"]["train"])
@@ -168,7 +168,7 @@ def tuning(entries: Sequence[dict]) -> list[str]:
         return []
     headings = ("run", "", "differs in", "valid ppl", "updates", "seed", "commit")
     title = "# Settings chosen on the validation set"
-    note = "*differs in*: from other runs with the same name; of a single run, from the arm itself."
+    note = "*differs in*: from other runs with the same name, and from the arm itself."
     return [title, "", note, "", *markdown_table(headings, rows)]
 
 
