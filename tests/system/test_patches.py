@@ -9,6 +9,7 @@ import pytest
 import torch
 from fairseq import checkpoint_utils
 
+from fairseq_outlayers.checkpoints.stored import load_stored
 from tests.system import kill_at_save
 from tests.system.commands import PLUGIN, run
 from tests.system.random_text import make_data
@@ -78,7 +79,7 @@ def evil(training):
     path, ran = save_dir.parent / "evil" / "checkpoint_last.pt", save_dir.parent / "ran"
     path.parent.mkdir()
     code = type("Code", (), {"__reduce__": lambda self: (os.mkdir, (str(ran),))})
-    torch.save({**torch.load(save_dir / "checkpoint_last.pt"), "more": code()}, path)
+    torch.save({**load_stored(str(save_dir / "checkpoint_last.pt")), "more": code()}, path)
     return path, ran
 
 

@@ -142,14 +142,20 @@ def writing_to(log):
 
 
 def ranks(log):
-    """The processes of rank 0 and 1; workers of the data loader, which came later, left out."""
-    of_rank = {}
+    """The processes of rank 0 and 1; workers of the data loader, which are theirs, left out."""
+    ranked = {}
     for number in writing_to(log):
         environment = Path(f"/proc/{number}/environ").read_bytes().split(b"\0")
         for rank in (0, 1):
             if f"LOCAL_RANK={rank}".encode() in environment:
-                of_rank.setdefault(rank, number)
-    return of_rank[0], of_rank[1]
+                ranked[number] = rank
+    # Not by their numbers, which begin anew at the largest.
+    first, second = sorted((n for n in ranked if parent(n) not in ranked), key=ranked.get)
+    return first, second
+
+
+def parent(process):
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def runs(process):
