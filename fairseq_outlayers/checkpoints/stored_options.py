@@ -51,14 +51,17 @@ def task_options(state: Dict[str, Any]) -> Any:
 
 def model_option(state: Dict[str, Any], name: str) -> Any:
     """An option of a checkpoint's model; None if it has none of this name."""
-    options = state["cfg"]["model"] if state.get("args") is None else state["args"]
-    return option_of(options, name)
+    return option_of(_stored_model(state), name)
 
 
 def model_options(state: Dict[str, Any]) -> Mapping[str, Any]:
     """All options of a checkpoint's model; a model without a dataclass has those of the command."""
-    options = state["cfg"]["model"] if state.get("args") is None else state["args"]
+    options = _stored_model(state)
     return options if isinstance(options, Mapping) else vars(options)
+
+
+def _stored_model(state: Dict[str, Any]) -> Any:
+    return state["cfg"]["model"] if state.get("args") is None else state["args"]
 
 
 def changed_values(

@@ -173,9 +173,9 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
 
     def _refuse_without_references(self, args: Any) -> None:
         """Refuse what reads references where a loaded set has none."""
+        without = [split for split, pairs in self.datasets.items() if pairs.tgt is None]
         for name in ("prefix_size", "score_reference"):
             value = getattr(args, name, False)
-            without = [split for split, pairs in self.datasets.items() if pairs.tgt is None]
             if value and without:
                 raise UserError(
                     f"{as_flag(name, value)}: '{without[0]}' has no text in {self.cfg.target_lang} "

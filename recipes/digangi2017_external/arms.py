@@ -145,8 +145,7 @@ class DiGangi2017(Recipe):
                 f"SETTING={s.SETTING}: set PARALLEL to a folder with tokenized "
                 f"train, valid, test.{{{s.SOURCE},{s.TARGET}}}"
             )
-        if s.SETTING != "multi30k":
-            self.results = f"{self.results}/{s.SETTING}"
+        self.separate_results(s.SETTING, "multi30k")
         self.separate_results(languages(s), languages(preset))
         self.separate_results(self.segmentation, target_units(preset))
         self.raw, self.tokenized = f"{self.work}/raw", s.PARALLEL or f"{self.work}/tokenized"

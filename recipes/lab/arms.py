@@ -156,16 +156,16 @@ class Recipe:
     def prepare(self) -> None:
         """Set dependent settings, and reject invalid ones."""
 
-    def separate_results(self, predicted: str, usual: str) -> None:
-        """Give units or languages that are not the usual ones a subfolder of the results.
+    def separate_results(self, given: str, usual: str) -> None:
+        """Give settings, units or languages that are not usual a subfolder of the results.
 
         Their arms have the usual names, but neither their perplexities nor their BLEU compare.
 
         Args:
-            predicted: the name of the subfolder.
+            given: the name of the subfolder.
         """
-        if predicted != usual:
-            self.results = f"{self.results}/{predicted}"
+        if given != usual:
+            self.results = f"{self.results}/{given}"
 
     @property
     def has_own_results(self) -> bool:
