@@ -1,0 +1,34 @@
+"""The figures of the pages are those of the files in results/."""
+
+import pytest
+
+from tests.docs.figures.sources import SOURCES
+from tests.docs.figures.statement import faults, is_rounded
+
+
+@pytest.mark.parametrize(
+    "source",
+    SOURCES,
+    ids=lambda source: f"{source.__module__.rpartition('.')[2]}-{source.__name__}",
+)
+def test_the_figures_of_a_page_are_those_of_its_file(source):
+    statements = list(source())
+    assert statements
+    assert [fault for each in statements for fault in faults(each)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("5.2", 5.249, True),
+        ("5.3", 5.249, False),
+        ("1,280", 1279.9, True),
+        ("1,280", 1280.6, False),
+        ("-0.3", -0.26, True),
+        ("0.3", -0.26, False),
+        ("9e-7", 8.96e-7, True),
+        ("8e-7", 8.96e-7, False),
+    ],
+)
+def test_a_figure_is_its_value_rounded_to_the_printed_digits(text, value, expected):
+    assert is_rounded(text, value) == expected
