@@ -2,10 +2,11 @@
 
 from tests.docs.figures import (
     benchmarks,
+    gpu,
     large_vocabulary,
     large_vocabulary_benchmark,
     models_benchmark,
 )
 
-MODULES = (large_vocabulary, large_vocabulary_benchmark, benchmarks, models_benchmark)
+MODULES = (large_vocabulary, large_vocabulary_benchmark, benchmarks, gpu, models_benchmark)
 SOURCES = [source for module in MODULES for source in module.SOURCES]
