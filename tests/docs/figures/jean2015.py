@@ -1,0 +1,191 @@
+"""Large vocabularies: quality of models of all words."""
+
+from collections.abc import Iterator
+
+from tests.docs.figures.results import Results
+from tests.docs.figures.statement import Statement
+
+README, PAGE = "README.md", "docs/large_vocabularies.md"
+RESULTS, DETAILS = "results/jean2015/README.md", "results/jean2015/details.md"
+WITHOUT = "docs/without_fairseq.md"
+CHANGE = "{} [{}, {}]"
+PERCENT = "{}% [{}, {}]"
+
+JEAN = Results("jean2015", "training", "decoding")
+SHORT, FULL, FEW = "shortlist.unk2", "full", "sampled_log_uniform"
+MANY, FIXED, NEW = "sampled_log_uniform_tau4500", "lv_corrected", "lv_corrected_reshuffle"
+LISTS = "lv_corrected.k500.kp10.unk2"
+T_NEW, T_MANY, T_ADAPTIVE = f"transformer_{NEW}", f"transformer_{MANY}", "transformer_adaptive"
+change, less, cell = JEAN.change, JEAN.less, JEAN.cell
+
+
+def against_full(arm: str) -> tuple[float, ...]:
+    """Changes of validation perplexity and of BLEU."""
+    return *change(arm, FULL, "valid"), *change(arm, FULL)
+
+
+def readme() -> Iterator[Statement]:
+    """README.md."""
+    text = (
+        f"A Transformer trained by reshuffled partitions has {PERCENT} less perplexity than one by "
+        f"4,500 samples; against fairseq's adaptive softmax, partitions {PERCENT} and samples "
+        f"{PERCENT} are not proven"
+    )
+    transformers = [
+        *less(T_NEW, T_MANY, "valid"),
+        *change(T_NEW, T_ADAPTIVE, "valid"),
+        *change(T_MANY, T_ADAPTIVE, "valid"),
+    ]
+    yield Statement(README, text, transformers)
+    for name, arm in (
+        ("partitions, `--reshuffle-partitions`", NEW),
+        ("partitions", FIXED),
+        ("sampled softmax, 4,500 samples", MANY),
+        ("sampled softmax, 2,000 samples", FEW),
+    ):
+        values = [100 * cell(arm, "share"), *against_full(arm)]
+        yield Statement(README, f"| {name} | {{}}% | {PERCENT} | {CHANGE} |", values)
+    text = (
+        f"with 19,219 words between {PERCENT} and {PERCENT} validation perplexity (above); with "
+        "500,000 not measured. On captions a short list of 4,000 words with unknown words replaced "
+        f"is {CHANGE} BLEU better than all words over candidates"
+    )
+    ends = [*change(NEW, FULL, "valid"), *change(FEW, FULL, "valid")]
+    yield Statement(README, text, [*ends, *less(LISTS, SHORT)])
+
+
+def results() -> Iterator[Statement]:
+    """The page of the results and its details, as far as they are written by hand."""
+    text = (
+        f"has {PERCENT} less validation perplexity than one by a softmax over 4,500 samples; that "
+        f"either differs from fairseq's adaptive softmax ({PERCENT} less, {PERCENT} more) is not "
+        "proven."
+    )
+    adaptive = [*less(T_NEW, T_ADAPTIVE, "valid"), *change(T_MANY, T_ADAPTIVE, "valid")]
+    yield Statement(RESULTS, text, [*less(T_NEW, T_MANY, "valid"), *adaptive])
+    text = f"with replaced unknown words is {CHANGE} BLEU better than the full softmax"
+    yield Statement(RESULTS, text, less(FULL, SHORT))
+    text = (
+        "corrected partitions {}, sampled softmax {} (2,000 samples) and {} (4,500), full softmax "
+        "{}; no difference is proven."
+    )
+    bleu = [cell(arm, "BLEU (tokenized)") for arm in (FIXED, FEW, MANY, FULL)]
+    yield Statement(DETAILS, text, bleu)
+    text = (
+        "corrected, reshuffled partitions {}, full softmax {} ({}% [{}, {}], not proven). Sampled "
+        "softmax is {}% behind with 2,000 samples, which have half as many distinct words as a "
+        f"partition, and {PERCENT} with as many (4,500 samples; not proven to differ from the "
+        f"partitions, {PERCENT})."
+    )
+    values = [cell(NEW, "valid ppl"), cell(FULL, "valid ppl"), *change(NEW, FULL, "valid")]
+    values += [change(FEW, FULL, "valid")[0], *change(MANY, FULL, "valid")]
+    yield Statement(DETAILS, text, [*values, *change(MANY, NEW, "valid")])
+    text = (
+        "has a validation perplexity of {} and {} BLEU, by a softmax over 4,500 samples {} and {}, "
+        f"with fairseq's adaptive softmax {{}} and {{}}. Proven: partitions have {PERCENT} less "
+        f"perplexity than samples. Not proven: partitions against the adaptive softmax ({PERCENT}, "
+        f"{CHANGE} BLEU), samples against it ({PERCENT}, {CHANGE}). Each has a rate of its own. "
+        f"With `rnnsearch` samples are {PERCENT} behind partitions, not proven."
+    )
+    values = transformers() + [*less(T_NEW, T_MANY, "valid")]
+    for arm in (T_NEW, T_MANY):
+        values += [*change(arm, T_ADAPTIVE, "valid"), *change(arm, T_ADAPTIVE)]
+    yield Statement(DETAILS, text, [*values, *change(MANY, NEW, "valid")])
+    text = (
+        f"`<unk>`s are replaced has {{}} BLEU. It is proven to be better than the full softmax "
+        f"({CHANGE} BLEU) and 2,000 samples ({CHANGE}) over all words, and than corrected "
+        f"partitions over candidates ({CHANGE}; reshuffled {CHANGE}), but not than 4,500 samples "
+        f"over all words ({CHANGE}) or uncorrected partitions over candidates ({CHANGE})."
+    )
+    arms = (FULL, FEW, LISTS, f"{NEW}.k500.kp10.unk2", MANY, "lv.k500.kp10.unk2")
+    values = [x for arm in arms for x in less(arm, SHORT)]
+    yield Statement(DETAILS, text, [JEAN.values(FULL, SHORT)[1], *values])
+
+
+def transformers() -> list[float]:
+    """Perplexity and BLEU of Transformers by partitions, samples and an adaptive softmax."""
+    arms, headings = (T_NEW, T_MANY, T_ADAPTIVE), ("valid ppl", "BLEU (tokenized)")
+    return [cell(arm, heading) for arm in arms for heading in headings]
+
+
+def page() -> Iterator[Statement]:
+    """docs/large_vocabularies.md."""
+    both = [*change(MANY, FULL, "valid"), change(FEW, FULL, "valid")[0]]
+    text = (
+        f"had a validation perplexity {PERCENT} above the full softmax's where it scored 10% of "
+        f"the words (`sampled_share` in the training log), {PERCENT} where it scored 6%"
+    )
+    yield Statement(PAGE, text, [*both[:3], *change(FEW, FULL, "valid")])
+    text = (
+        "their perplexity was the lowest ({}; full softmax {}, sampled {}), a difference that is "
+        f"not proven; in a Transformer it was {PERCENT} below that of samples"
+    )
+    values = [cell(arm, "valid ppl") for arm in (NEW, FULL, MANY)]
+    yield Statement(PAGE, text, [*values, *less(T_NEW, T_MANY, "valid")])
+    text = "(one seed a size, {} to {}% of the words)"
+    shares = [100 * cell(f"lv_corrected_tau{size}", "share") for size in (500, 8000)]
+    yield Statement(PAGE, text, shares)
+
+    def scores(arm: str) -> tuple[float, ...]:
+        return cell(arm, "BLEU (tokenized)"), *change(arm, FULL), cell(arm, "valid ppl")
+
+    row = "{} | {} [{}, {}] | {} |"
+    yield Statement(
+        PAGE,
+        "| full softmax | {} | | {} |",
+        [cell(FULL, "BLEU (tokenized)"), cell(FULL, "valid ppl")],
+    )
+    for name, arm in (
+        ("| partitions of 2,000 words, `--reshuffle-partitions` | ", NEW),
+        ("| partitions of 2,000 words | ", FIXED),
+    ):
+        yield Statement(PAGE, name + row, scores(arm))
+    uncorrected = [cell("lv", "BLEU (tokenized)"), cell("lv", "valid ppl")]
+    text = "| the same, `--partition-correction none` | {} | | {} |"
+    yield Statement(PAGE, text, uncorrected)
+    text = (
+        "(2,000 samples by `log_uniform`, some {} distinct words with the targets), `lazy_adam` | "
+    )
+    few, many = (19_219 * JEAN.seeds_mean(arm, "sampled_share") for arm in (FEW, MANY))
+    yield Statement(PAGE, text + row, [10 * round(few / 10), *scores(FEW)])
+    text = "| the same with 4,500 samples (some {} distinct words, as in a partition) | "
+    yield Statement(PAGE, text + row, [10 * round(many / 10), *scores(MANY)])
+    text = (
+        f"In perplexity the correction saves {PERCENT}, reshuffling a further {PERCENT}, and then "
+        "there is no proven difference from the full softmax; sampled softmax is "
+        f"{PERCENT} above it with 2,000 samples, and {PERCENT} with 4,500"
+    )
+    values = [*less(FIXED, "lv", "valid"), *less(NEW, FIXED, "valid")]
+    values += [*change(FEW, FULL, "valid"), *change(MANY, FULL, "valid")]
+    yield Statement(PAGE, text, values)
+    text = (
+        "a validation perplexity of {} ({} BLEU) against {} ({}) with 4,500 samples, "
+        f"{PERCENT} less. fairseq's adaptive softmax, which has {{}}% fewer parameters, has {{}} "
+        f"({{}}): that partitions have less ({PERCENT}) or samples more ({PERCENT}) is not proven"
+    )
+    found = transformers()
+    values = [*found[:4], *less(T_NEW, T_MANY, "valid")]
+    values += [JEAN.fewer_parameters(T_ADAPTIVE, T_NEW), *found[4:]]
+    values += [*less(T_NEW, T_ADAPTIVE, "valid"), *change(T_MANY, T_ADAPTIVE, "valid")]
+    yield Statement(PAGE, text, values)
+    text = "{} with 500, 2,000 and 8,000 words (one seed each; without it {} with 500)"
+    sizes = {
+        round(value, 1)
+        for value in (
+            JEAN.seed(FIXED, 1, "best_valid_ppl"),
+            *(cell(f"lv_corrected_tau{size}", "valid ppl") for size in (500, 8000)),
+        )
+    }
+    assert len(sizes) == 1, sizes
+    yield Statement(PAGE, text, [sizes.pop(), cell("lv_tau500", "valid ppl")])
+    text = (
+        f"a short list of 4,000 words with replacement of unknown words has {{}}, the full softmax "
+        f"{CHANGE} less, and corrected partitions over candidate lists {CHANGE} less"
+    )
+    values = [JEAN.values(FULL, SHORT)[1], *less(FULL, SHORT), *less(LISTS, SHORT)]
+    yield Statement(PAGE, text, values)
+    text = "and 10% of them scored, perplexity was {}% above the exact loss's, with 6% {}% ("
+    yield Statement(WITHOUT, text, [change(MANY, FULL, "valid")[0], change(FEW, FULL, "valid")[0]])
+
+
+SOURCES = (readme, results, page)

@@ -1,0 +1,80 @@
+"""What the report of a recipe has stored: comparisons, claims, tables and speeds."""
+
+import json
+import re
+from pathlib import Path
+from statistics import mean
+
+from tests.docs.figures.statement import NUMBER, ROOT, by_round, rows
+
+KINDS = {"BLEU": "BLEU", "valid": "% validation perplexity", "test": "% test perplexity"}
+Change = tuple[float, float, float]  # with the ends of its interval
+
+
+class Results:
+    """Files of one recipe in results/."""
+
+    def __init__(self, folder: str, *tables: str):
+        self.folder: Path = ROOT / "results" / folder
+        self.compared = {
+            (*row["arms"], row["measure"]): row for row in self._json("summary")["rows"]
+        }
+        self.parts = {
+            part["inequality"]: part["numbers"]
+            for claim in self._json("claims")["claims"]
+            for part in claim["parts"]
+        }
+        # Of an arm with several settings the last row counts.
+        self.table = {
+            row["arm"].split(" [")[0]: row
+            for name in tables
+            for row in self._json(name)["rows"]
+        }  # fmt: skip
+        self.speeds = rows(f"{folder}/speed.json", "arm") if self._has_speeds() else {}
+
+    def _has_speeds(self) -> bool:
+        return (self.folder / "speed.json").exists()
+
+    def _json(self, name: str) -> dict:
+        return json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
+
+    def change(self, one: str, other: str, kind: str = "BLEU") -> Change:
+        """From the other arm to the first, in BLEU or percent, as the report prints it."""
+        row = self.compared[one, other, KINDS[kind]]
+        value, low, high, _ = row["found"]
+        return (-value, -high, -low) if row["falls"] else (value, low, high)
+
+    def less(self, one: str, other: str, kind: str = "BLEU") -> Change:
+        """The opposite of the change."""
+        value, low, high = self.change(one, other, kind)
+        return -value, -high, -low
+
+    def values(self, one: str, other: str, kind: str = "BLEU") -> tuple[float, float]:
+        """The BLEU or perplexity of both, over the seeds that both have."""
+        return tuple(self.compared[one, other, KINDS[kind]]["values"])
+
+    def claimed(self, inequality: str) -> Change:
+        """The first three numbers of an inequality of the claims."""
+        found = re.findall(NUMBER, self.parts[inequality])
+        value, low, high = map(float, found[:3])
+        return value, low, high
+
+    def cell(self, arm: str, heading: str) -> float:
+        """A figure of the report's table: the mean over seeds."""
+        return float(self.table[arm]["table"][heading].split(" ±")[0].replace(",", ""))
+
+    def seed(self, arm: str, number: int, figure: str) -> float:
+        """A figure of one seed."""
+        return self.table[arm]["seeds"][str(number)][figure]
+
+    def seeds_mean(self, arm: str, figure: str) -> float:
+        """A figure, as a mean over seeds that is not rounded."""
+        return mean(seed[figure] for seed in self.table[arm]["seeds"].values())
+
+    def fewer_parameters(self, arm: str, other: str) -> float:
+        """Percent of the other arm's parameters that this one does without."""
+        return 100 * (1 - self.cell(arm, "parameters") / self.cell(other, "parameters"))
+
+    def times(self, arm: str, of: str) -> Change:
+        """How many times the speed of another arm, by rounds: median, smallest, largest."""
+        return by_round(self.speeds[arm]["rounds"], self.speeds[of]["rounds"])
