@@ -10,12 +10,12 @@ import sys
 from tests.docs.figures.sources import SOURCES
 from tests.docs.figures.statement import GENERATED, NUMBER, read
 
-CONTEXT = 60  # characters before and after a figure
+CONTEXT = 60  # characters around figures, which are printed together where they are closer
 OTHER = (GENERATED, r"```.*?```", r"`[^`]*`", r"\]\([^)]*\)", r"\d{4}-\d{2}-\d{2}")
 
 
 def uncompared(page: str) -> list[str]:
-    """Each figure of a page that is not compared, with the text around it."""
+    """Figures of a page that are not compared, marked, with the text around them."""
     text = read(page)
     seen: set[int] = set()
     for statement in (each for source in SOURCES for each in source() if each.page == page):
@@ -25,13 +25,19 @@ def uncompared(page: str) -> list[str]:
     for pattern in OTHER:
         for match in re.finditer(pattern, text):
             seen.update(range(*match.span()))
-    return [
-        f"{text[max(0, m.start() - CONTEXT) : m.start()]}>>{m[0]}<<{text[m.end() :][:CONTEXT]}"
-        for m in re.finditer(rf"(?<![\w.]){NUMBER}", text)
-        if not seen.intersection(range(*m.span()))
-    ]
+    found: list[str] = []
+    end = -CONTEXT
+    for match in re.finditer(rf"(?<![\w.]){NUMBER}", text):
+        if seen.intersection(range(*match.span())):
+            continue
+        if match.start() - end > CONTEXT:
+            found.append(text[max(0, match.start() - CONTEXT) : match.start()])
+        else:
+            found[-1] += text[end : match.start()]
+        found[-1] += f"[{match[0]}]"
+        end = match.end()
+    return found
 
 
 for page in sys.argv[1:]:
-    found = uncompared(page)
-    print(f"{page}: {len(found)} figures", *found, sep="\n")
+    print(page, *uncompared(page), sep="\n")

@@ -87,7 +87,7 @@ def results() -> Iterator[Statement]:
         f"{CHANGE} BLEU), samples against it ({PERCENT}, {CHANGE}). Each has a rate of its own. "
         f"With `rnnsearch` samples are {PERCENT} behind partitions, not proven."
     )
-    values = transformers() + [*less(T_NEW, T_MANY, "valid")]
+    values = [*transformers(), *less(T_NEW, T_MANY, "valid")]
     for arm in (T_NEW, T_MANY):
         values += [*change(arm, T_ADAPTIVE, "valid"), *change(arm, T_ADAPTIVE)]
     yield Statement(DETAILS, text, [*values, *change(MANY, NEW, "valid")])
@@ -130,11 +130,8 @@ def page() -> Iterator[Statement]:
         return cell(arm, "BLEU (tokenized)"), *change(arm, FULL), cell(arm, "valid ppl")
 
     row = "{} | {} [{}, {}] | {} |"
-    yield Statement(
-        PAGE,
-        "| full softmax | {} | | {} |",
-        [cell(FULL, "BLEU (tokenized)"), cell(FULL, "valid ppl")],
-    )
+    exact = [cell(FULL, "BLEU (tokenized)"), cell(FULL, "valid ppl")]
+    yield Statement(PAGE, "| full softmax | {} | | {} |", exact)
     for name, arm in (
         ("| partitions of 2,000 words, `--reshuffle-partitions` | ", NEW),
         ("| partitions of 2,000 words | ", FIXED),
@@ -143,9 +140,7 @@ def page() -> Iterator[Statement]:
     uncorrected = [cell("lv", "BLEU (tokenized)"), cell("lv", "valid ppl")]
     text = "| the same, `--partition-correction none` | {} | | {} |"
     yield Statement(PAGE, text, uncorrected)
-    text = (
-        "(2,000 samples by `log_uniform`, some {} distinct words with the targets), `lazy_adam` | "
-    )
+    text = "`log_uniform`, some {} distinct words with the targets), `lazy_adam` | "
     few, many = (19_219 * JEAN.seeds_mean(arm, "sampled_share") for arm in (FEW, MANY))
     yield Statement(PAGE, text + row, [10 * round(few / 10), *scores(FEW)])
     text = "| the same with 4,500 samples (some {} distinct words, as in a partition) | "

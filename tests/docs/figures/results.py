@@ -24,12 +24,9 @@ class Results:
             for claim in self._json("claims")["claims"]
             for part in claim["parts"]
         }
+        self.rows = [row for name in tables for row in self._json(name)["rows"]]
         # Of an arm with several settings the last row counts.
-        self.table = {
-            row["arm"].split(" [")[0]: row
-            for name in tables
-            for row in self._json(name)["rows"]
-        }  # fmt: skip
+        self.table = {row["arm"].split(" [")[0]: row for row in self.rows}
         self.speeds = rows(f"{folder}/speed.json", "arm") if self._has_speeds() else {}
 
     def _has_speeds(self) -> bool:
@@ -66,6 +63,12 @@ class Results:
     def seed(self, arm: str, number: int, figure: str) -> float:
         """A figure of one seed."""
         return self.table[arm]["seeds"][str(number)][figure]
+
+    def runs(self, arm: str, number: int, key: str) -> list[dict]:
+        """Figures of every run of one seed and setting, in the order of the ledger."""
+        lines = (self.folder / "ledger.jsonl").read_text(encoding="utf-8").splitlines()
+        found = [line for line in map(json.loads, lines) if line["arm"] == arm]
+        return [line["figures"] for line in found if (line["seed"], line["key"]) == (number, key)]
 
     def seeds_mean(self, arm: str, figure: str) -> float:
         """A figure, as a mean over seeds that is not rounded."""

@@ -2,6 +2,7 @@
 
 from tests.docs.figures import (
     benchmarks,
+    garg2020,
     gpu,
     jean2015,
     large_vocabulary,
@@ -13,8 +14,9 @@ MODULES = (
     large_vocabulary,
     large_vocabulary_benchmark,
     benchmarks,
-    gpu,
     models_benchmark,
+    gpu,
     jean2015,
+    garg2020,
 )
 SOURCES = [source for module in MODULES for source in module.SOURCES]
