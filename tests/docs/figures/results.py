@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cached_property
 from pathlib import Path
 from statistics import mean
 
@@ -17,14 +18,14 @@ class Results:
     def __init__(self, folder: str, *tables: str):
         self.folder: Path = ROOT / "results" / folder
         self.compared = {
-            (*row["arms"], row["measure"]): row for row in self._json("summary")["rows"]
+            (*row["arms"], row["measure"]): row for row in self.json("summary")["rows"]
         }
         self.parts = {
             part["inequality"]: part["numbers"]
-            for claim in self._json("claims")["claims"]
+            for claim in self.json("claims")["claims"]
             for part in claim["parts"]
         }
-        self.rows = [row for name in tables for row in self._json(name)["rows"]]
+        self.rows = [row for name in tables for row in self.json(name)["rows"]]
         # Of an arm with several settings the last row counts.
         self.table = {row["arm"].split(" [")[0]: row for row in self.rows}
         self.speeds = rows(f"{folder}/speed.json", "arm") if self._has_speeds() else {}
@@ -32,7 +33,7 @@ class Results:
     def _has_speeds(self) -> bool:
         return (self.folder / "speed.json").exists()
 
-    def _json(self, name: str) -> dict:
+    def json(self, name: str) -> dict:
         return json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
 
     def change(self, one: str, other: str, kind: str = "BLEU") -> Change:
@@ -64,11 +65,28 @@ class Results:
         """A figure of one seed."""
         return self.table[arm]["seeds"][str(number)][figure]
 
+    @cached_property
+    def ledger(self) -> list[dict]:
+        """All lines of the ledger."""
+        lines = (self.folder / "ledger.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
     def runs(self, arm: str, number: int, key: str) -> list[dict]:
         """Figures of every run of one seed and setting, in the order of the ledger."""
-        lines = (self.folder / "ledger.jsonl").read_text(encoding="utf-8").splitlines()
-        found = [line for line in map(json.loads, lines) if line["arm"] == arm]
-        return [line["figures"] for line in found if (line["seed"], line["key"]) == (number, key)]
+        return [
+            line["figures"]
+            for line in self.ledger
+            if (line["arm"], line["seed"], line["key"]) == (arm, number, key)
+        ]
+
+    def tuned(self, arm: str) -> float:
+        """Validation perplexity of the only tuning run of this name."""
+        (found,) = [
+            line["figures"]["best_valid_ppl"]
+            for line in self.ledger
+            if line["arm"] == arm and line.get("kind") == "tuning"
+        ]
+        return found
 
     def seeds_mean(self, arm: str, figure: str) -> float:
         """A figure, as a mean over seeds that is not rounded."""

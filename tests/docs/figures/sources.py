@@ -8,6 +8,7 @@ from tests.docs.figures import (
     large_vocabulary,
     large_vocabulary_benchmark,
     models_benchmark,
+    settings,
 )
 
 MODULES = (
@@ -18,5 +19,6 @@ MODULES = (
     gpu,
     jean2015,
     garg2020,
+    settings,
 )
 SOURCES = [source for module in MODULES for source in module.SOURCES]
