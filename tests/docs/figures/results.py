@@ -1,14 +1,16 @@
 """What the report of a recipe has stored: comparisons, claims, tables and speeds."""
 
 import json
+import math
 import re
 from functools import cached_property
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 
 from tests.docs.figures.statement import NUMBER, ROOT, by_round, rows
 
 KINDS = {"BLEU": "BLEU", "valid": "% validation perplexity", "test": "% test perplexity"}
+STUDENT = {3: 4.302653, 6: 2.570582}  # of 95%, by the number of seeds
 Change = tuple[float, float, float]  # with the ends of its interval
 
 
@@ -26,8 +28,9 @@ class Results:
             for part in claim["parts"]
         }
         self.rows = [row for name in tables for row in self.json(name)["rows"]]
-        # Of an arm with several settings the last row counts.
+        # Of an arm with several settings the last row counts; others are named with their key.
         self.table = {row["arm"].split(" [")[0]: row for row in self.rows}
+        self.table |= {row["arm"]: row for row in self.rows}
         self.speeds = rows(f"{folder}/speed.json", "arm") if self._has_speeds() else {}
 
     def _has_speeds(self) -> bool:
@@ -91,6 +94,19 @@ class Results:
     def seeds_mean(self, arm: str, figure: str) -> float:
         """A figure, as a mean over seeds that is not rounded."""
         return mean(seed[figure] for seed in self.table[arm]["seeds"].values())
+
+    def above(self, one: str, other: str, figure: str = "best_valid_ppl") -> Change:
+        """Percent of a figure from the other arm to the first, with an interval of 95% over seeds.
+
+        Student's t of the logarithms of the ratios by seed, as the pages of the results say.
+        """
+        by_seed = [self.table[arm]["seeds"] for arm in (one, other)]
+        seeds = sorted(by_seed[0].keys() & by_seed[1].keys())
+        ratios = [math.log(by_seed[0][n][figure] / by_seed[1][n][figure]) for n in seeds]
+        middle = mean(ratios)
+        width = STUDENT[len(seeds)] * stdev(ratios) / math.sqrt(len(seeds))
+        value, low, high = (100 * (math.exp(middle + x * width) - 1) for x in (0, -1, 1))
+        return value, low, high
 
     def fewer_parameters(self, arm: str, other: str) -> float:
         """Percent of the other arm's parameters that this one does without."""

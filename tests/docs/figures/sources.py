@@ -1,24 +1,34 @@
 """All sources of statements."""
 
 from tests.docs.figures import (
+    assylbekov2018,
+    baseline,
     benchmarks,
+    digangi2017,
     garg2020,
     gpu,
     jean2015,
     large_vocabulary,
     large_vocabulary_benchmark,
     models_benchmark,
+    pappas2018,
+    pappas2018_results,
     settings,
 )
 
 MODULES = (
-    large_vocabulary,
-    large_vocabulary_benchmark,
+    assylbekov2018,
+    baseline,
     benchmarks,
-    models_benchmark,
+    digangi2017,
+    garg2020,
     gpu,
     jean2015,
-    garg2020,
+    large_vocabulary,
+    large_vocabulary_benchmark,
+    models_benchmark,
+    pappas2018,
+    pappas2018_results,
     settings,
 )
 SOURCES = [source for module in MODULES for source in module.SOURCES]

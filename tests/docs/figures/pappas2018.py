@@ -1,0 +1,223 @@
+"""Output layers: quality, size and speed."""
+
+import re
+from collections.abc import Iterator, Sequence
+from statistics import geometric_mean
+
+from tests.docs.figures.results import Change, Results
+from tests.docs.figures.statement import NUMBER, Statement
+
+README, PAGE = "README.md", "docs/choosing_a_layer.md"
+RESULTS, DETAILS = "results/pappas2018/README.md", "results/pappas2018/details.md"
+CHANGE = "{} [{}, {}]"
+PERCENT = "{}% [{}, {}]"
+
+PAPPAS = Results(
+    "pappas2018", "depth.de-en", "ablation.de-en", "joint_dim.de-en", "sampling.de-en",
+    "translation.de-en", "translation.en-de",
+)  # fmt: skip
+EN, DE, WORDS = "de-en.bpe4000.", "en-de.bpe4000.", "de-en.words."
+LAYERS = (
+    "nmt", "tied", "bilinear", "output_structure", "joint256", "joint128", "context_structure"
+)  # fmt: skip
+# Of the runs whose rate was halved by a rise of the validation loss.
+OLDER = ((f"{EN}joint256", "12f4d17071d5"), (f"{EN}nmt", "c98a63d7b36f"))
+cell, fewer = PAPPAS.cell, PAPPAS.fewer_parameters
+
+
+def scores(arms: Sequence[str], *headings: str) -> list[float]:
+    """Figures of arms from the report's table."""
+    return [cell(arm, heading) for arm in arms for heading in headings]
+
+
+def more(arm: str, other: str) -> Change:
+    """Percent of validation perplexity above another arm."""
+    return PAPPAS.change(arm, other, "valid")
+
+
+def less(arm: str, other: str) -> Change:
+    """Percent of validation perplexity below another arm."""
+    return PAPPAS.less(arm, other, "valid")
+
+
+def bleu(arm: str, other: str) -> Change:
+    """Difference in BLEU, from the claims, where it may be the other way round."""
+    for sign in "≥≈":
+        if f"BLEU({arm}) {sign} BLEU({other})" in PAPPAS.parts:
+            return PAPPAS.claimed(f"BLEU({arm}) {sign} BLEU({other})")
+    value, low, high = PAPPAS.claimed(f"BLEU({other}) ≥ BLEU({arm})")
+    return -value, -high, -low
+
+
+def opposite(found: Change) -> Change:
+    """The difference the other way round."""
+    value, low, high = found
+    return -value, -high, -low
+
+
+def readme() -> Iterator[Statement]:
+    """README.md."""
+    pairs = [(f"{EN}tied", f"{EN}nmt"), (f"{DE}tied", f"{DE}nmt"), (f"{WORDS}tied", f"{WORDS}nmt")]
+    saved = [fewer(*pair) for pair in pairs]
+    # What tying saves is a vector of 128 numbers for every word.
+    words = [(cell(b, "parameters") - cell(a, "parameters")) / 128 for a, b in pairs]
+    text = "{} to {}% fewer parameters with {} to {} words; no difference in BLEU is proven"
+    ends = [round(min(words), -2), round(max(words), -2)]
+    yield Statement(README, text, [min(saved), max(saved), *ends])
+    text = f"{{}}% fewer parameters than the untied softmax (subwords, d_j = 256); BLEU {CHANGE}"
+    joint = f"{EN}joint256", f"{EN}nmt"
+    yield Statement(README, text, [fewer(*joint), *PAPPAS.change(*joint)])
+    text = (
+        "trains {} ({} to {}) times as fast with d_j = 256 (10,000 words, 128 units), {} ({} to "
+        "{}) with d_j = 128;"
+    )
+    speeds = [PAPPAS.times(f"{WORDS}{layer}", f"{WORDS}nmt") for layer in ("joint256", "joint128")]
+    yield Statement(README, text, [x for each in speeds for x in each])
+    yield Statement(README, "(25% of them: {} to {} times as fast as", by_share("share25"))
+
+
+def by_share(share: str) -> list[float]:
+    """Least and most that a layer gains in speed by a share of the classes; medians of rounds."""
+    layers = ("nmt", "tied", "joint128", "joint256")
+    found = [PAPPAS.times(f"{WORDS}{name}.{share}", f"{WORDS}{name}")[0] for name in layers]
+    return [min(found), max(found)]
+
+
+def page() -> Iterator[Statement]:
+    """docs/choosing_a_layer.md: subwords, into English."""
+    tied, joint, small = f"{EN}tied", f"{EN}joint256", f"{EN}joint128"
+    bilinear, context = f"{EN}bilinear", f"{EN}context_structure"
+    text = f"it is not proven to be worse here ({CHANGE} BLEU)."
+    yield Statement(PAGE, text, bleu(bilinear, tied))
+    text = f"cannot be exported, and has {PERCENT} more validation perplexity than `tied`"
+    yield Statement(PAGE, text, more(joint, tied))
+    names = {"nmt": "`linear`", "joint256": "`joint`, d_j = 256", "joint128": "`joint`, d_j = 128"}
+    for layer in LAYERS:
+        arm, name = f"{EN}{layer}", names.get(layer, f"`{layer}`")
+        values, form = scores([arm], "BLEU", "valid ppl"), ""
+        if layer != "nmt":
+            values[1:1], form = bleu(arm, f"{EN}nmt"), CHANGE
+        text = f"| {name} | {{}} | {form} | {{}} |".replace("|  |", "| |")
+        yield Statement(PAGE, text, values)
+    # So near to zero that "less than" and "more than" are alike.
+    text = f"It has {PERCENT} less validation perplexity than `joint` (BLEU {CHANGE})"
+    yield Statement(PAGE, text, [*more(joint, tied), *opposite(bleu(joint, tied))])
+    text = f"is not proven to differ from it: {CHANGE} BLEU, {PERCENT} perplexity."
+    yield Statement(PAGE, text, [*bleu(bilinear, tied), *more(bilinear, tied)])
+    text = (
+        f"it is {CHANGE} BLEU and {PERCENT} perplexity behind `tied` (into German {PERCENT}, not "
+        "proven)"
+    )
+    values = [*opposite(bleu(context, tied)), *more(context, tied)]
+    yield Statement(PAGE, text, [*values, *more(f"{DE}context_structure", f"{DE}tied")])
+    text = (
+        "its perplexity after two epochs was {}% below that of `linear` (older runs); at tuned "
+        f"rates it was {PERCENT} lower after three epochs, but not at the end."
+    )
+    yield Statement(PAGE, text, [after_two(), *opposite(after_three())])
+    text = f"where its perplexity is already {PERCENT} above that of `linear`"
+    yield Statement(PAGE, text, PAPPAS.above(small, f"{EN}nmt"))
+    text = (
+        "with 64, `joint` had {} BLEU and a perplexity of {}, with 128 and the same seed {} and {} "
+        "(one seed, older runs)."
+    )
+    older = PAPPAS.table[f"{small} [1fc0d4]"]["seeds"]["1"]
+    values = [*scores([f"{EN}joint64"], "BLEU", "valid ppl"), older["bleu"]]
+    yield Statement(PAGE, text, [*values, older["best_valid_ppl"]])
+    text = (
+        "on words seen 1 to 9 times {} [{}, {}] against `linear` and {} [{}, {}] against `tied`, "
+        f"not proven; on words seen 100 times or more it is {CHANGE} behind `tied`"
+    )
+    form = f"METEOR({joint}) ≥ METEOR({EN}{{}}), words seen {{}} times"
+    rare = [x for layer in ("nmt", "tied") for x in PAPPAS.claimed(form.format(layer, "1-9"))]
+    frequent = opposite(PAPPAS.claimed(form.format("tied", ">=100")))
+    yield Statement(PAGE, text, [*rare, *frequent])
+
+
+def after_two() -> float:
+    """Percent by which the joint space was below the untied softmax in older runs of three seeds.
+
+    Of the geometric means, as the other changes of perplexity.
+    """
+    curves = PAPPAS.json("training_curves")
+    ratios = []
+    for joint, linear in zip(*(older_runs(*each) for each in OLDER), strict=True):
+        both = [
+            line["figures"].get("history")
+            or curves[f"{line['arm']}.seed{line['seed']}.{line['key']}"]
+            for line in (joint, linear)
+        ]
+        assert joint["seed"] == linear["seed"]
+        ratios.append(both[0][1]["valid_ppl"] / both[1][1]["valid_ppl"])
+    assert len(ratios) == 3
+    return 100 * (1 - geometric_mean(ratios))
+
+
+def older_runs(arm: str, key: str) -> list[dict]:
+    """Lines of an arm with an older setting, by seed."""
+    found = [line for line in PAPPAS.ledger if (line["arm"], line["key"]) == (arm, key)]
+    return sorted(found, key=lambda line: line["seed"])
+
+
+def after_three() -> Change:
+    """The change of perplexity after three epochs from the untied softmax to the joint space."""
+    text = (PAPPAS.folder / "claims.md").read_text(encoding="utf-8")
+    section = text.partition("## After equal epochs")[2]
+    (line,) = [line for line in section.splitlines() if line.startswith("| 3 | ")]
+    value, low, high = map(float, re.findall(NUMBER, line.split("|")[2]))
+    return value, low, high
+
+
+def german() -> Iterator[Statement]:
+    """docs/choosing_a_layer.md: into German, and whole words."""
+    text = (
+        "`linear` {} BLEU (perplexity {}), `tied` {} ({}; {} [{}, {}] BLEU), `joint` with d_j = "
+        "256 {} ({}; {} [{}, {}]), `bilinear` {} ({}; {} [{}, {}]), `output_structure` {} ({}; {} "
+        "[{}, {}]), `joint` with d_j = 128 {} ({}; {} [{}, {}]): nothing is proven. "
+        "`context_structure` has {} ({}; {} [{}, {}])."
+    )
+    values = scores([f"{DE}nmt"], "BLEU", "valid ppl")
+    for layer in ("tied", "joint256", "bilinear", "output_structure", "joint128",
+                  "context_structure"):  # fmt: skip
+        arm = f"{DE}{layer}"
+        values += [*scores([arm], "BLEU", "valid ppl"), *against_linear(arm)]
+    yield Statement(PAGE, text, values)
+    tied, joint, linear = (f"{WORDS}{layer}" for layer in ("tied", "joint128", "nmt"))
+    text = (
+        f"`tied` {{}} BLEU, {CHANGE} against `linear`, with {{}}% fewer parameters and a "
+        f"validation perplexity {PERCENT} lower; `joint` with d_j = 128 {{}} BLEU ({CHANGE}), with "
+        f"{{}}% fewer parameters and a perplexity {PERCENT} higher."
+    )
+    values = [cell(tied, "BLEU"), *PAPPAS.change(tied, linear), fewer(tied, linear)]
+    values += [*less(tied, linear), cell(joint, "BLEU"), *PAPPAS.change(joint, linear)]
+    yield Statement(PAGE, text, [*values, fewer(joint, linear), *more(joint, linear)])
+    text = f"more perplexity than `linear` in a Transformer, and {PERCENT} less with whole words."
+    yield Statement(PAGE, text, less(tied, linear))
+
+
+def against_linear(arm: str) -> Change:
+    """Difference in BLEU from the untied softmax, of the table of translations into German."""
+    found = re.findall(NUMBER, PAPPAS.table[arm]["table"]["difference"])
+    value, low, high = map(float, found)
+    return value, low, high
+
+
+def shares() -> Iterator[Statement]:
+    """docs/choosing_a_layer.md: training on a share of the classes, and speed."""
+    for layer, name in (("nmt", "`linear`"), ("tied", "`tied`"), ("joint128", "`joint`, 128")):
+        first = next(row for row in PAPPAS.rows if row["arm"].startswith(f"{WORDS}{layer} ["))
+        arms = [f"{WORDS}{layer}.share{n}" for n in (50, 25, 5)]
+        values = [float(first["table"]["BLEU"]), *scores(arms, "BLEU")]
+        yield Statement(PAGE, f"| {name} | {{}} | {{}} | {{}} | {{}} |", values)
+    text = "{} to {} times as fast as the same layer without sampling, 5% {} to {} times"
+    yield Statement(PAGE, text, by_share("share25") + by_share("share5"))
+    text = (
+        "`joint` with d_j = 128 is {} ({} to {}) times as fast as `linear`, with 256 {} ({} to {}) "
+        "times, `tied` {} ({} to {}) times."
+    )
+    layers = ("joint128", "joint256", "tied")
+    speeds = [PAPPAS.times(f"{WORDS}{layer}", f"{WORDS}nmt") for layer in layers]
+    yield Statement(PAGE, text, [x for each in speeds for x in each])
+
+
+SOURCES = (readme, page, german, shares)
