@@ -8,17 +8,17 @@ import re
 import sys
 
 from tests.docs.figures.sources import SOURCES
-from tests.docs.figures.statement import GENERATED, NUMBER, read
+from tests.docs.figures.statement import GENERATED, NUMBER, Statement, read
 
 CONTEXT = 60  # characters around figures, which are printed together where they are closer
 OTHER = (GENERATED, r"```.*?```", r"`[^`]*`", r"\]\([^)]*\)", r"\d{4}-\d{2}-\d{2}")
 
 
-def uncompared(page: str) -> list[str]:
+def uncompared(page: str, statements: list[Statement]) -> list[str]:
     """Figures of a page that are not compared, marked, with the text around them."""
     text = read(page)
     seen: set[int] = set()
-    for statement in (each for source in SOURCES for each in source() if each.page == page):
+    for statement in (each for each in statements if each.page == page):
         for match in re.finditer(statement.pattern, text):
             for group in range(1, len(statement.values) + 1):
                 seen.update(range(*match.span(group)))
@@ -39,5 +39,6 @@ def uncompared(page: str) -> list[str]:
     return found
 
 
+compared = [each for source in SOURCES for each in source()]
 for page in sys.argv[1:]:
-    print(page, *uncompared(page), sep="\n")
+    print(page, *uncompared(page, compared), sep="\n")
