@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.docs.figures import statement
 from tests.docs.figures.sources import SOURCES
-from tests.docs.figures.statement import faults, is_rounded
+from tests.docs.figures.statement import Statement, faults, is_rounded
 
 
 @pytest.mark.parametrize(
@@ -32,3 +33,21 @@ def test_the_figures_of_a_page_are_those_of_its_file(source):
 )
 def test_a_figure_is_its_value_rounded_to_the_printed_digits(text, value, expected):
     assert is_rounded(text, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "fault"),
+    [
+        ("takes {} s, {}% less", [12.3, -4.5], None),
+        ("takes {} s, {}% less", [12.3, 4.5], "-4.5, in the file 4.5"),
+        ("takes {} s, {}% less", [12.4, -4.5], "12.3, in the file 12.4"),
+        ("takes {} s, 4% less", [12.3], "has 0 times"),
+        ("{} s", [12.3], "has 2 times"),
+    ],
+)
+def test_a_page_that_says_something_else_is_a_fault(text, values, fault, tmp_path, monkeypatch):
+    monkeypatch.setattr(statement, "ROOT", tmp_path)
+    page = "It takes 12.3\ns, \N{MINUS SIGN}4.5% less than the 13 s before.\n"
+    (tmp_path / "page.md").write_text(page, encoding="utf-8")
+    found = faults(Statement("page.md", text, values))
+    assert found == [] if fault is None else fault in found[0]

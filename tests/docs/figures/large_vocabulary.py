@@ -68,6 +68,13 @@ def readme() -> Iterator[Statement]:
         "{}), with {}% less memory"
     )
     yield Statement(README, text, [x for y in lazy_by_adam() for x in y] + [saved])
+    shares = [
+        100 * LSTM.rows[f"{arm}.V{HUGE}"]["classes_scored"] / HUGE
+        for arm in ("partitions", "sampled")
+    ]
+    text = "the options above score only {}% (partitions) or {}% (samples) of the words"
+    yield Statement(README, text, shares)
+    yield Statement(PAGE, "8,192 samples score {}% of the words;", shares[1:])
     both = gpu_times("partitions") + gpu_times("sampled")
     text = "On one H200, in float32, LSTMs train {} to {} times as fast as fairseq's"
     yield Statement(README, text, [min(both), max(both)])

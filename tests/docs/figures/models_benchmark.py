@@ -143,6 +143,11 @@ def echo_states() -> Iterator[Statement]:
         text = f"| {name} | {{}} ({{}}) | {{}} |"
         yield Statement(PAGE, text, [clock[arm][0], processor[arm][0], kept[arm]])
     yield Statement(PAGE, "| `rnmt_plus` | 1 | {} |", [kept["rnmt_plus"]])
+    text = (
+        "`esnmt_lstm` keeps {} MB, one of `rnmt_plus` {} and one of plain `torch.nn.LSTM` layers {}"
+    )
+    values = [kept[arm] for arm in (lstm, "rnmt_plus", "plain LSTM")]
+    yield Statement("docs/architecture.md", text, values)
 
 
 def starting() -> Iterator[Statement]:

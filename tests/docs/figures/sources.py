@@ -2,6 +2,7 @@
 
 from tests.docs.figures import (
     assylbekov2018,
+    assylbekov2018_details,
     baseline,
     benchmarks,
     digangi2017,
@@ -18,6 +19,7 @@ from tests.docs.figures import (
 
 MODULES = (
     assylbekov2018,
+    assylbekov2018_details,
     baseline,
     benchmarks,
     digangi2017,
