@@ -14,6 +14,12 @@ STUDENT = {3: 4.302653, 6: 2.570582}  # of 95%, by the number of seeds
 Change = tuple[float, float, float]  # with the ends of its interval
 
 
+def lines(folder: str) -> list[dict]:
+    """All lines of the ledger in a folder of results/."""
+    text = (ROOT / "results" / folder / "ledger.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
 class Results:
     """Files of one recipe in results/."""
 
@@ -71,8 +77,7 @@ class Results:
     @cached_property
     def ledger(self) -> list[dict]:
         """All lines of the ledger."""
-        lines = (self.folder / "ledger.jsonl").read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines]
+        return lines(self.folder.name)
 
     def runs(self, arm: str, number: int, key: str) -> list[dict]:
         """Figures of every run of one seed and setting, in the order of the ledger."""

@@ -14,6 +14,7 @@ from tests.docs.figures import (
     models_benchmark,
     pappas2018,
     pappas2018_results,
+    recipes,
     settings,
 )
 
@@ -31,6 +32,7 @@ MODULES = (
     models_benchmark,
     pappas2018,
     pappas2018_results,
+    recipes,
     settings,
 )
 SOURCES = [source for module in MODULES for source in module.SOURCES]
