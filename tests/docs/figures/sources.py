@@ -15,6 +15,7 @@ from tests.docs.figures import (
     pappas2018,
     pappas2018_results,
     recipes,
+    remarks,
     settings,
 )
 
@@ -33,6 +34,7 @@ MODULES = (
     pappas2018,
     pappas2018_results,
     recipes,
+    remarks,
     settings,
 )
 SOURCES = [source for module in MODULES for source in module.SOURCES]
