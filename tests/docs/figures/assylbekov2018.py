@@ -59,9 +59,8 @@ def composed() -> tuple[list[float], list[float]]:
 def readme() -> Iterator[Statement]:
     """README.md."""
     text = (
-        f"test perplexity {PERCENT} German (units' vectors shared; {{}}% more parameters), "
-        f"{PERCENT} French (all weights shared) | twice the training time; on the whole Penn "
-        f"Treebank {PERCENT} perplexity, with {{}}% fewer parameters"
+        f"test perplexity {PERCENT} German ({{}}% more parameters), {PERCENT} French, at twice the "
+        f"training time; on the whole Penn Treebank {PERCENT}, with {{}}% fewer parameters"
     )
     assert round(seconds("morphsum_re_rw")) == round(seconds("morphsum_re")) == 2
     values = [*change("morphsum_re"), -fewer("morphsum_re"), *change("morphsum_re_rw", "fr5k")]

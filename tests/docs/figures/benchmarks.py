@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from tests.docs.figures.statement import Statement, median, rows, spread
 
-PAGE, README = "benchmarks/README.md", "README.md"
+PAGE = "benchmarks/README.md"
 RANGE = "{} ({} to {})"
 
 
@@ -151,8 +151,6 @@ def output_layers() -> Iterator[Statement]:
     yield Statement(choosing, f"| 32,000 | all | {RANGE} |", all_classes)
     for share, values in zip((50, 25, 5), by_share, strict=True):
         yield Statement(choosing, f"| 128,000 | {share}% | {RANGE} |", values)
-    text = f"{RANGE} with 32,000 words, 512 units and d_j = 512"
-    yield Statement(README, text, all_classes)
 
 
 SOURCES = (growth, row_updates, tensorflow, exact_loss, sampled_loss, output_layers)
