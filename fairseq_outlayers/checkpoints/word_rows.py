@@ -14,6 +14,7 @@ from fairseq_outlayers.formats.dictionary import (
     is_padding_word,
     number_of_symbols,
 )
+from fairseq_outlayers.tables.stored_version import stored_version
 
 
 class WordRows(NamedTuple):
@@ -58,7 +59,8 @@ def rows_of_sides(path: str, state: Dict[str, Any], model: Any, task: Any) -> Di
         model: to be fine-tuned.
         task: has the model's dictionaries.
     Raises:
-        UserError: if a dictionary of the checkpoint is needed and cannot be found.
+        UserError: if a dictionary of the checkpoint is needed and cannot be found, or its
+            fingerprint is damaged.
     """
     sides = {"target": ("decoder", task.target_dictionary)}
     if hasattr(model, "encoder"):
@@ -74,14 +76,14 @@ def _trained_dictionary(
     path: str, state: Dict[str, Any], side: str, part: str, new: Any, task: Any
 ) -> Optional[Any]:
     """The dictionary of a checkpoint, or None if it is the model's own."""
-    stored = state["model"].get(f"{part}.{side}_dictionary_version")
+    stored = _stored_fingerprint(path, state, f"{part}.{side}_dictionary_version", new)
     table = state["model"].get(f"{part}.embed_tokens.weight")
     size = len(new) if table is None else len(table)
 
     def is_it(dictionary: Any) -> bool:
         if stored is None:
             return len(dictionary) == size
-        return fingerprint(dictionary) == int(stored)
+        return fingerprint(dictionary) == stored
 
     if stored is not None and is_it(new):
         return None
@@ -94,12 +96,23 @@ def _trained_dictionary(
             return found
     if stored is None and is_it(new):
         return None  # assume the same, as fairseq does; loading warns
-    symbols = size if stored is None else number_of_symbols(int(stored))
+    symbols = size if stored is None else number_of_symbols(stored)
     raise UserError(
         f"--finetune-from-model {path}: rows are mapped by word, and its {side} dictionary, of "
         f"{symbols:,} symbols, is no {name} in {folders[0]} or {folders[1]}: copy the {name} of "
         "its training data beside the checkpoint"
     )
+
+
+def _stored_fingerprint(path: str, state: Dict[str, Any], key: str, new: Any) -> Optional[int]:
+    """The fingerprint of a checkpoint's dictionary; None for fairseq's models."""
+    stored = state["model"].get(key)
+    if stored is None:
+        return None
+    try:
+        return int(stored_version(key, stored, torch.tensor(fingerprint(new))))
+    except UserError as error:
+        raise UserError(f"--finetune-from-model {path}: {error}") from None
 
 
 def _name(state: Dict[str, Any], side: str, task: Any, is_recognized: bool) -> str:

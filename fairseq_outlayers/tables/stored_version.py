@@ -42,6 +42,29 @@ def register_version(
     module.register_load_state_dict_pre_hook(_Comparison(name, refuse, on_missing))
 
 
+def stored_version(key: str, found: Tensor, own: Tensor) -> Tensor:
+    """A version in a state, in the integer type of the module's own.
+
+    Args:
+        key: its name in the state.
+        found: its value there.
+        own: the module's.
+    Raises:
+        UserError: if it has another number of dimensions, or numbers that are not whole.
+    """
+    if found.dim() != own.dim():
+        raise UserError(
+            f"the checkpoint is damaged: {key} has shape {tuple(found.shape)}, not "
+            f"{tuple(own.shape)}; give another one"
+        )
+    version = found.to(own)
+    if not torch.equal(version.to(found), found):
+        raise UserError(
+            f"the checkpoint is damaged: {key} has a number that is not whole; give another one"
+        )
+    return version
+
+
 def accept() -> None:
     """Load an older checkpoint without the version."""
 
@@ -60,12 +83,7 @@ class _Comparison:
     def __call__(self, module: nn.Module, state: Dict[str, Any], prefix: str, *_: Any) -> None:
         key, own = prefix + self.name, module.get_buffer(self.name)
         if key in state:
-            found = state[key].to(own)
-            if found.dim() != own.dim():
-                raise UserError(
-                    f"the checkpoint is damaged: {key} has shape {tuple(found.shape)}, not "
-                    f"{tuple(own.shape)}; give another one"
-                )
+            found = stored_version(key, state[key], own)
             if not torch.equal(found, own):
                 self.refuse(found, own)
         elif self.on_missing is not None:

@@ -1,5 +1,6 @@
 """Another model's parameters for ours: by name, by word, and everything that is left over said."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -345,6 +346,24 @@ def test_a_dictionary_that_is_not_the_trained_one_is_refused(tmp_path):
         UserError, match=r"target dictionary, of 13 symbols, is no dict.tgt.txt in "
     ):
         finetune(model, checkpoint(stock, tmp_path), task)
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "damage"),
+    [
+        ([1, 2], r"has shape \(2,\), not \(\)"),
+        ([], r"has shape \(0,\)"),
+        (math.nan, "has a number that is not whole"),
+    ],
+)
+def test_a_damaged_fingerprint_of_a_dictionary_is_refused(tmp_path, fingerprint, damage):
+    task, key = own_task(), "encoder.source_dictionary_version"
+    model = make_model("transformer_outlayers", task)
+    state = checkpoint(model, tmp_path, "transformer_outlayers")
+    state["model"][key] = torch.tensor(fingerprint)
+    says = f"^--finetune-from-model /nowhere/model.pt: the checkpoint is damaged: {key} {damage}"
+    with pytest.raises(UserError, match=says):
+        finetune(model, state, task)
 
 
 @pytest.mark.parametrize(

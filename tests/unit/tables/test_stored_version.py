@@ -1,6 +1,7 @@
 """An integer saved with a module's weights decides which states it loads."""
 
 import copy
+import math
 import pickle
 from functools import partial
 
@@ -56,6 +57,14 @@ def test_a_version_of_another_number_of_dimensions_is_damaged(own, other):
     state = layer(own).state_dict() | {"table_version": torch.tensor(other)}
     with pytest.raises(UserError, match=r"damaged: table_version has shape \("):
         layer(own).load_state_dict(state)
+
+
+@pytest.mark.parametrize("other", [7.5, math.nan, -math.inf])
+def test_a_version_that_is_not_whole_is_damaged_and_a_whole_one_of_another_type_is_not(other):
+    state = layer(7).state_dict()
+    layer(7).load_state_dict(state | {"table_version": torch.tensor(7.0, dtype=torch.float64)})
+    with pytest.raises(UserError, match="damaged: table_version has a number that is not wh"):
+        layer(7).load_state_dict(state | {"table_version": torch.tensor(other)})
 
 
 def test_a_part_is_compared_within_its_model():
