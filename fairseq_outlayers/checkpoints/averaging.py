@@ -3,7 +3,7 @@
 import hashlib
 import re
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 import torch
 from fairseq import checkpoint_utils
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairseq_outlayers.checkpoints.names import AVERAGE
 from fairseq_outlayers.checkpoints.partition_correction import is_corrected_model
-from fairseq_outlayers.checkpoints.stored import load_stored, refuse_nan
+from fairseq_outlayers.checkpoints.stored import load_stored, refuse_infinity, refuse_nan
 from fairseq_outlayers.checkpoints.stored_options import arch_of, changed_values, model_options
 from fairseq_outlayers.errors import UserError, as_flag, require_new_file
 from fairseq_outlayers.registered_options import actions_of
@@ -39,8 +39,8 @@ def average(paths: Sequence[str], output: Path) -> int:
         The number of averaged parameters.
     Raises:
         UserError: if the checkpoints are not of one model, two have equal parameters, one has
-            NaN, some were trained by partitions without correction, or ``output`` cannot be
-            written.
+            NaN or infinite weights, some were trained by partitions without correction, or
+            ``output`` cannot be written.
     """
     if len(set(paths)) < max(2, len(paths)):
         raise UserError("give two checkpoints or more, each once")
@@ -51,7 +51,8 @@ def average(paths: Sequence[str], output: Path) -> int:
     options: Mapping[str, Any] = {}
     for path in paths:
         state = load_stored(path)
-        refuse_nan(path, state["model"].items())
+        refuse_nan(path, _parameters(state["model"]))
+        refuse_infinity(path, _parameters(state["model"]))
         same = earlier.setdefault(_digest(state["model"]), path)
         if same != path:
             raise UserError(
@@ -102,6 +103,11 @@ def _scored_options(arch: str) -> List[str]:
         return []
     actions = actions_of(MODEL_REGISTRY[name], MODEL_DATACLASS_REGISTRY.get(name))
     return [each.dest for each in actions if not UNSCORED.fullmatch(each.dest)]
+
+
+def _parameters(model: Dict[str, Tensor]) -> Iterator[Tuple[str, Tensor]]:
+    """All entries with values of training; fairseq's ``_float_tensor`` is uninitialized memory."""
+    return ((name, each) for name, each in model.items() if not name.endswith("._float_tensor"))
 
 
 def _digest(model: Dict[str, Tensor]) -> str:

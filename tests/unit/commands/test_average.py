@@ -161,6 +161,30 @@ def test_a_checkpoint_with_nan_is_refused_by_its_name_and_an_infinite_bias_is_no
     assert not (tmp_path / "mean.pt").exists()
 
 
+@pytest.mark.parametrize("broken", [0, 1])
+@pytest.mark.parametrize("value", [torch.inf, -torch.inf])
+def test_a_checkpoint_with_an_infinite_weight_is_refused_by_its_name(tmp_path, broken, value):
+    paths = [save_checkpoint(tmp_path, "luong_lstm", seed=seed) for seed in (1, 2)]
+    state = torch.load(paths[broken])
+    state["model"]["decoder.embed_tokens.weight"][3, 1] = value
+    torch.save(state, paths[broken])
+    message = f"^{paths[broken]}: decoder.embed_tokens.weight has infinite values"
+    with pytest.raises(UserError, match=message):
+        average(*paths, output=tmp_path / "mean.pt")
+    assert not (tmp_path / "mean.pt").exists()
+
+
+@pytest.mark.parametrize("value", [torch.inf, torch.nan])
+def test_uninitialized_memory_that_fairseq_stores_is_no_weight(tmp_path, value):
+    """Of its adaptive softmax and inputs: ``register_buffer("_float_tensor", FloatTensor(1))``."""
+    paths = [save_checkpoint(tmp_path, "luong_lstm", seed=seed) for seed in (1, 2)]
+    for path in paths:
+        state = torch.load(path)
+        state["model"]["decoder.adaptive_softmax._float_tensor"] = torch.tensor([value])
+        torch.save(state, path)
+    average(*paths, output=tmp_path / "mean.pt")
+
+
 @pytest.mark.parametrize("second", ["link", "copy", "rewritten"])
 def test_one_checkpoint_under_two_names_is_refused_and_both_are_named(tmp_path, second):
     best, other = (save_checkpoint(tmp_path, "luong_lstm", seed=seed) for seed in (1, 2))
