@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairseq_outlayers.checkpoints.names import AVERAGE
 from fairseq_outlayers.checkpoints.partition_correction import is_corrected_model
-from fairseq_outlayers.checkpoints.stored import load_stored, refuse_infinity, refuse_nan
+from fairseq_outlayers.checkpoints.stored import load_stored, refuse_not_finite
 from fairseq_outlayers.checkpoints.stored_options import arch_of, changed_values, model_options
 from fairseq_outlayers.errors import UserError, as_flag, require_new_file
 from fairseq_outlayers.registered_options import actions_of
@@ -51,8 +51,7 @@ def average(paths: Sequence[str], output: Path) -> int:
     options: Mapping[str, Any] = {}
     for path in paths:
         state = load_stored(path)
-        refuse_nan(path, _parameters(state["model"]))
-        refuse_infinity(path, _parameters(state["model"]))
+        refuse_not_finite(path, _parameters(state["model"]))
         same = earlier.setdefault(_digest(state["model"]), path)
         if same != path:
             raise UserError(

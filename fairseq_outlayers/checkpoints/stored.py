@@ -44,27 +44,8 @@ def load_stored(path: str, with_options: bool = True) -> Dict[str, Any]:
 
 
 @torch.no_grad()
-def refuse_nan(path: str, weights: Iterable[Tuple[str, Tensor]]) -> None:
-    """Refuse weights of which one is NaN.
-
-    Args:
-        path: of the checkpoint.
-        weights: with their names.
-    Raises:
-        UserError: for the first such tensor.
-    """
-    for name, tensor in weights:
-        # A sum with NaN is NaN, and needs no memory; infinities of both signs add up to it, too.
-        if tensor.is_floating_point() and tensor.sum().isnan() and tensor.isnan().any():
-            raise UserError(
-                f"{path}: {name} has values that are not numbers (NaN), so its training has "
-                "diverged: give an earlier checkpoint"
-            )
-
-
-@torch.no_grad()
-def refuse_infinity(path: str, parameters: Iterable[Tuple[str, Tensor]]) -> None:
-    """Refuse parameters of which one is infinite, apart from biases.
+def refuse_not_finite(path: str, parameters: Iterable[Tuple[str, Tensor]]) -> None:
+    """Refuse parameters with NaN, or with infinite values if they are no biases.
 
     A class bias of minus infinity excludes a word.
 
@@ -75,10 +56,16 @@ def refuse_infinity(path: str, parameters: Iterable[Tuple[str, Tensor]]) -> None
         UserError: for the first such parameter.
     """
     for name, tensor in parameters:
-        if "bias" in name.rpartition(".")[2] or not tensor.is_floating_point():
+        # A sum needs no memory, and is finite unless one value is not, or it overflows (in half
+        # precision).
+        if not tensor.is_floating_point() or tensor.sum().isfinite():
             continue
-        # The sum needs no memory; in half precision that of finite numbers may overflow.
-        if not tensor.sum().isfinite() and tensor.isinf().any():
+        if tensor.isnan().any():
+            raise UserError(
+                f"{path}: {name} has values that are not numbers (NaN), so its training has "
+                "diverged: give an earlier checkpoint"
+            )
+        if "bias" not in name.rpartition(".")[2] and tensor.isinf().any():
             raise UserError(
                 f"{path}: {name} has infinite values, so its training has diverged, or they are "
                 "beyond the range of half precision: give another checkpoint"

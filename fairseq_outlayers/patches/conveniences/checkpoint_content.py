@@ -3,7 +3,7 @@
 ``load_model_ensemble_and_task`` (fairseq/checkpoint_utils.py) builds a model from the options in a
 checkpoint; of an unknown architecture or an option of another type, it ends in a traceback of
 omegaconf. If a weight is NaN, the beam search ends in ``AssertionError: 20 < 20``; if one is
-infinite, perplexities are NaN. Two sums over the weights after they are loaded find that; decoding
+infinite, perplexities are NaN. A sum over each weight after it is loaded finds that; decoding
 costs nothing more. An optimizer's state of other shapes ends in a traceback in the first update
 (``FairseqOptimizer.load_state_dict``, fairseq/optim/fairseq_optimizer.py, compares none).
 """
@@ -19,7 +19,7 @@ from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 from omegaconf.errors import OmegaConfBaseException
 
 from fairseq_outlayers.checkpoints.names import option_of
-from fairseq_outlayers.checkpoints.stored import refuse_infinity, refuse_nan
+from fairseq_outlayers.checkpoints.stored import refuse_not_finite
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
@@ -74,8 +74,7 @@ def _require_usable(stock: Callable[..., Any], filenames: Any, *args: Any, **kwa
     finally:
         _Built.parts = ()
     for path, model in zip(filenames, models, strict=True):
-        refuse_nan(path, model.named_parameters())
-        refuse_infinity(path, model.named_parameters())
+        refuse_not_finite(path, model.named_parameters())
     return models, cfg, task
 
 

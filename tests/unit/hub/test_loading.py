@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 
 from fairseq_outlayers import load
 from fairseq_outlayers.checkpoints import loading
-from fairseq_outlayers.checkpoints.stored import refuse_infinity
+from fairseq_outlayers.checkpoints.stored import refuse_not_finite
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub import LanguageModel, Translator
 from fairseq_outlayers.hub import loading as hub_loading
@@ -230,7 +230,21 @@ def test_infinite_weights_are_refused_but_a_bias_may_exclude_a_word(tmp_path, va
 
 
 def test_weights_whose_sum_overflows_are_not_infinite():
-    refuse_infinity("model.pt", [("weight", torch.full((2, 2), 60_000.0, dtype=torch.half))])
+    refuse_not_finite("model.pt", [("weight", torch.full((2, 2), 60_000.0, dtype=torch.half))])
+
+
+def test_of_several_parameters_that_are_not_finite_the_first_is_named_by_its_kind():
+    infinite, both = torch.tensor([1, math.inf]), torch.tensor([math.inf, -math.inf, math.nan])
+    with pytest.raises(UserError, match=r"^model.pt: a has infinite values"):
+        refuse_not_finite("model.pt", [("bias", infinite), ("a", infinite), ("b", both)])
+    with pytest.raises(UserError, match=r"^model.pt: b has values that are not numbers"):
+        refuse_not_finite("model.pt", [("bias", infinite), ("b", both), ("a", infinite)])
+    with pytest.raises(UserError, match=r"^model.pt: b.bias has values that are not numbers"):
+        refuse_not_finite("model.pt", [("b.bias", both)])
+    opposite = both[:2]  # of sum NaN
+    refuse_not_finite("model.pt", [("b.bias", opposite)])
+    with pytest.raises(UserError, match=r"^model.pt: b has infinite values"):
+        refuse_not_finite("model.pt", [("b", opposite)])
 
 
 def test_a_fingerprint_of_another_shape_recognizes_no_dictionary(checkpoint):
