@@ -85,6 +85,10 @@ class Adapted:
         return lines
 
 
+class _Misfit(ValueError):
+    """Why a checkpoint cannot be adapted."""
+
+
 def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
     """Adapt a checkpoint's parameters to a model of this package.
 
@@ -98,16 +102,22 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
             dictionary is missing.
     """
     rows = rows_of_sides(path, state, model, task)
-    given = _renamed(dict(state["model"]), model)
-    model.upgrade_state_dict(given)
-    in_place = model.state_dict()
+    try:
+        return _adapted(state, model, rows)
+    except _Misfit as why:
+        raise UserError(f"--finetune-from-model {path}: {why}") from None
+
+
+def _adapted(state: Dict[str, Any], model: Any, rows: Dict[str, Optional[WordRows]]) -> Adapted:
+    given = _upgraded(state["model"], model)
+    in_place = model.state_dict()  # here, because upgrading a checkpoint may change the model
     own = {name: value.detach().cpu() for name, value in in_place.items()}
-    _untie(given, own)
-    _refuse_units(path, rows["decoder"], model)
-    _refuse_rows_by_number(path, rows, model, own)
-    _refuse_frozen(path, own, given)
     tables = _table_names(model)
+    _untie(given, own)
     _rename_internal(given, tables)
+    _refuse_units(rows["decoder"], model)
+    _refuse_rows_by_number(rows, model, own)
+    _refuse_frozen(own, given)
     done = Adapted({}, lost={SIDES[p]: r.lost for p, r in rows.items() if r is not None})
     exchanged = _has_another_layer(state, model)
     for name, start in own.items():
@@ -117,17 +127,20 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
         # Another layer may compute something else with a parameter of the same name and shape.
         is_lost = exchanged and name.startswith(OUTPUT) and name not in (*tables, BIAS)
         _load(done, name, start, None if is_lost else given.get(name), row_map)
-    _refuse_misfits(path, arch_of(state), done, own, given)
-    _refuse_two_for_one(path, in_place, done.state)
-    used = {*done.loaded, *done.filled}
-    for name in sorted(given.keys() - used):
-        if not name.endswith("_version") and not _is_tied(name, given):
-            done.unused.append(f"{name} ({_size(given[name])})")
-    if BIAS in done.filled:
-        done.new_biases = ~done.filled[BIAS]
-    elif BIAS in done.new:
-        done.new_biases = ~_scored_by_checkpoint(done, model)
+    _refuse_misfits(arch_of(state), done, own, given)
+    _refuse_two_for_one(in_place, done.state)
+    done.unused = _unused(done, given)
+    done.new_biases = _new_biases(done, model)
     return done
+
+
+def _upgraded(stored: Dict[str, Tensor], model: Any) -> Dict[str, Tensor]:
+    """A copy with the names of fairseq's current version, and of our LSTM if the model is one."""
+    given = dict(stored)
+    if hasattr(getattr(model, "decoder", None), "recurrence"):
+        given = {our_name(name): value for name, value in given.items()}
+    model.upgrade_state_dict(given)
+    return given
 
 
 def _load(
@@ -155,6 +168,23 @@ def _load(
             done.state[name] = torch.zeros_like(start)
 
 
+def _unused(done: Adapted, given: Dict[str, Tensor]) -> List[str]:
+    """Names in the checkpoint that nothing uses, with their sizes."""
+    names = sorted(given.keys() - {*done.loaded, *done.filled})
+    return [
+        f"{name} ({_size(given[name])})"
+        for name in names
+        if not name.endswith("_version") and not _is_tied(name, given)
+    ]
+
+
+def _new_biases(done: Adapted, model: Any) -> Optional[Tensor]:
+    """Which class biases are not from the checkpoint, ``(V,)``; None for none."""
+    if BIAS in done.filled:
+        return ~done.filled[BIAS]
+    return ~_scored_by_checkpoint(done, model) if BIAS in done.new else None
+
+
 def _scored_by_checkpoint(done: Adapted, model: Any) -> Tensor:
     """Which classes have their score from the checkpoint, if it has no biases, ``(V,)``."""
     scored = torch.ones_like(done.state[BIAS], dtype=torch.bool)
@@ -168,13 +198,6 @@ def _scored_by_checkpoint(done: Adapted, model: Any) -> Tensor:
     for name in vectors:
         scored &= done.filled.get(name, scored)
     return scored
-
-
-def _renamed(given: Dict[str, Tensor], model: Any) -> Dict[str, Tensor]:
-    """Rename the parameters of fairseq's LSTM if the model is our LSTM."""
-    if not hasattr(getattr(model, "decoder", None), "recurrence"):
-        return given
-    return {our_name(name): value for name, value in given.items()}
 
 
 def _untie(given: Dict[str, Tensor], own: Dict[str, Tensor]) -> None:
@@ -236,18 +259,18 @@ def _table_names(model: Any) -> List[str]:
     return names
 
 
-def _refuse_units(path: str, rows: Optional[WordRows], model: Any) -> None:
+def _refuse_units(rows: Optional[WordRows], model: Any) -> None:
     """Refuse another dictionary if words are composed: unit ids depend on the dictionary."""
     composed = [model.decoder.embed_tokens, model.decoder.output_projection]
     if rows is not None and any(hasattr(module, "words") for module in composed):
-        raise UserError(
-            f"--finetune-from-model {path}: words composed of units cannot be mapped to another "
-            "dictionary: binarize the data with the checkpoint's dictionary"
+        raise _Misfit(
+            "words composed of units cannot be mapped to another dictionary: binarize the data "
+            "with the checkpoint's dictionary"
         )
 
 
 def _refuse_rows_by_number(
-    path: str, rows: Dict[str, Optional[WordRows]], model: Any, own: Dict[str, Tensor]
+    rows: Dict[str, Optional[WordRows]], model: Any, own: Dict[str, Tensor]
 ) -> None:
     """Refuse another dictionary if input vectors belong to the numbers of words."""
     for part in (part for part, mapped in rows.items() if mapped is not None):
@@ -258,22 +281,21 @@ def _refuse_rows_by_number(
             reason = "--adaptive-input divides words by their number"
         else:
             continue
-        raise UserError(
-            f"--finetune-from-model {path}: {name} cannot be mapped to another dictionary, because "
-            f"{reason}: binarize the data with the checkpoint's {SIDES[part]} dictionary"
+        raise _Misfit(
+            f"{name} cannot be mapped to another dictionary, because {reason}: binarize the data "
+            f"with the checkpoint's {SIDES[part]} dictionary"
         )
 
 
-def _refuse_frozen(path: str, own: Dict[str, Tensor], given: Dict[str, Tensor]) -> None:
+def _refuse_frozen(own: Dict[str, Tensor], given: Dict[str, Tensor]) -> None:
     """Refuse layers that are frozen on one side only: checkpoints have their seed, no weights."""
     frozen_here, frozen_there = _frozen_layers(own), _frozen_layers(given)
     for name in sorted(frozen_here ^ frozen_there):
         there, here = ("trained", "frozen") if name in frozen_here else ("frozen", "trained")
-        raise UserError(
-            f"--finetune-from-model {path}: {name} is {there} in the checkpoint and {here} in the "
-            "model: frozen weights are regenerated from a seed, so they can neither be loaded nor "
-            "replaced; freeze the checkpoint's layers (--release, --frozen-encoder-layers, "
-            "--frozen-decoder-layers)"
+        raise _Misfit(
+            f"{name} is {there} in the checkpoint and {here} in the model: frozen weights are "
+            "regenerated from a seed, so they can neither be loaded nor replaced; freeze the "
+            "checkpoint's layers (--release, --frozen-encoder-layers, --frozen-decoder-layers)"
         )
 
 
@@ -284,7 +306,7 @@ def _frozen_layers(state: Dict[str, Tensor]) -> Set[str]:
 
 
 def _refuse_misfits(
-    path: str, arch: str, done: Adapted, own: Dict[str, Tensor], given: Dict[str, Tensor]
+    arch: str, done: Adapted, own: Dict[str, Tensor], given: Dict[str, Tensor]
 ) -> None:
     """Refuse misfits outside the output layer and the source vectors."""
     missing = [name for name in done.new if not name.startswith(EXCHANGED)]
@@ -295,15 +317,14 @@ def _refuse_misfits(
         name = misfits[0]
         there = _size(given[name]) if name in given else "no such parameter"
         here = _size(own[name]) if name in own else "none"
-        raise UserError(
-            f"--finetune-from-model {path}: {name}: the checkpoint (--arch {arch}) has {there}, "
-            f"the model {here} ({len(misfits)} such): give the checkpoint's sizes "
-            "and numbers of layers; only the output layer, the source vectors and the words may "
-            "differ"
+        raise _Misfit(
+            f"{name}: the checkpoint (--arch {arch}) has {there}, the model {here} "
+            f"({len(misfits)} such): give the checkpoint's sizes and numbers of layers; only the "
+            "output layer, the source vectors and the words may differ"
         )
 
 
-def _refuse_two_for_one(path: str, in_place: Dict[str, Any], state: Dict[str, Tensor]) -> None:
+def _refuse_two_for_one(in_place: Dict[str, Any], state: Dict[str, Tensor]) -> None:
     """Refuse to load two different tables into one that the model shares."""
     first: Dict[int, str] = {}
     for name, value in in_place.items():
@@ -311,9 +332,9 @@ def _refuse_two_for_one(path: str, in_place: Dict[str, Any], state: Dict[str, Te
             continue
         other = first.setdefault(value.data_ptr(), name)
         if other != name and not torch.equal(state[name], state[other]):
-            raise UserError(
-                f"--finetune-from-model {path}: {other} and {name} are one table in the model and "
-                "two in the checkpoint: leave out --share-all-embeddings"
+            raise _Misfit(
+                f"{other} and {name} are one table in the model and two in the checkpoint: leave "
+                "out --share-all-embeddings"
             )
 
 

@@ -380,7 +380,8 @@ def test_what_does_not_fit_elsewhere_is_refused(tmp_path, options, message):
     task = as_task(dictionary, dictionary)
     stock = stock_model("transformer", task)
     model = make_model("transformer_outlayers", task, **options)
-    with pytest.raises(UserError, match=message):
+    named = "^--finetune-from-model /nowhere/model.pt: .*"
+    with pytest.raises(UserError, match=named + message):
         finetune(model, checkpoint(stock, tmp_path), task)
 
 
