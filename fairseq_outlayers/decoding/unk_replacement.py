@@ -8,8 +8,9 @@ commands print them; no model sees them.
 
 import logging
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 import numpy as np
 import torch
@@ -88,21 +89,17 @@ def word_positions(tokens: Tensor, dictionary: Any) -> Tensor:
     return within & ~(left.eq(1) & is_real & tokens.eq(dictionary.eos()))
 
 
-def attended_words(
-    attention: Tensor, is_word: Tensor, is_special: Optional[Tensor] = None
-) -> List[int]:
+def attended_words(attention: Tensor, is_word: Tensor) -> List[int]:
     """The source word that each target token attends to most.
 
     Args:
         attention: weights, ``(S, T)``, averaged over the models.
         is_word: ``(S,)``, false for padding and ``</s>``, whose weights do not count.
-        is_special: ``(S,)``, words whose weights do not count, either; default: none.
     Returns:
         Indices of source words, from 0.
     """
-    counts = is_word if is_special is None else is_word & ~is_special
     # Negative, so that the maximum is a word even if all weight is on </s>.
-    weights = attention.masked_fill(~counts.unsqueeze(1), -1.0)
+    weights = attention.masked_fill(~is_word.unsqueeze(1), -1.0)
     numbers = is_word.cumsum(0) - 1
     return numbers[weights.argmax(0)].tolist()
 
@@ -165,15 +162,15 @@ class UnkReplacement:
         """
         tokens = sample["net_input"]["src_tokens"].cpu()
         is_word = word_positions(tokens, self.source)
-        is_special = tokens.eq(self.source.pad()) | tokens.eq(self.source.eos())
+        # A </s> or <pad> of the text is not copied.
+        can_copy = is_word & tokens.ne(self.source.pad()) & tokens.ne(self.source.eos())
         for number, found in enumerate(hypotheses):
-            masks = is_word[number], is_special[number]
             words = self._words(sample, number, tokens[number][is_word[number]])
-            has_words = bool((is_word[number] & ~is_special[number]).any())
+            words = list(compress(words, can_copy[number][is_word[number]].tolist()))
             for hypothesis in found:
                 unknown = hypothesis["tokens"].eq(self.target.unk()).nonzero().flatten().tolist()
-                if unknown and has_words:
-                    self._replace(hypothesis, unknown, masks, words)
+                if unknown and words:
+                    self._replace(hypothesis, unknown, can_copy[number], words)
 
     def remove_new_words(self) -> None:
         """Remove added words from the dictionaries once they are printed."""
@@ -188,12 +185,12 @@ class UnkReplacement:
         self,
         hypothesis: Dict[str, Tensor],
         unknown: List[int],
-        masks: Tuple[Tensor, Tensor],
+        can_copy: Tensor,
         words: List[str],
     ) -> None:
         if hypothesis["attention"].numel() == 0:
             raise UserError("--unk-replacement needs attention, which this model does not return")
-        attended = attended_words(hypothesis["attention"].cpu(), *masks)
+        attended = attended_words(hypothesis["attention"].cpu(), can_copy)
         replaced = hypothesis["tokens"].clone()
         for position in unknown:
             word = self.heuristic(words[attended[position]], self.translations)
