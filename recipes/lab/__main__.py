@@ -73,7 +73,7 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
     # Invalid names and missing data are reported before anything is trained.
     later = {name for name in options.names if recipe.arm(name).goes_on_from}
     for name in options.names:
-        require_data(recipe.arm(name).data)
+        require_data(recipe, recipe.arm(name).data)
     kind, force = recipe.settings.choice("KIND", KINDS), recipe.settings.flag("FORCE")
     require_writable(recipe.ledger.parent)
     place = run_arm.Place(recipe.ledger, Path(recipe.work, "runs"))
@@ -128,10 +128,15 @@ def is_told(error: BaseException) -> bool:
     return isinstance(error, ErrorOfThePackage)
 
 
-def require_data(folder: str) -> None:
+def require_data(recipe: Recipe, folder: str) -> None:
     """Refuse to start without binarized data."""
     if not Path(folder).is_dir():
-        raise UserError(f"no {folder}: run 00_prepare.sh first")
+        raise UserError(f"no {folder}{preparation_hint(recipe)}")
+
+
+def preparation_hint(recipe: Recipe) -> str:
+    """The end of a message about data that is missing."""
+    return recipe.preparation and f": {recipe.preparation}"
 
 
 def is_unprepared(recipe: Recipe, error: Exception) -> bool:
@@ -178,7 +183,7 @@ def speed(recipe: Recipe, options: argparse.Namespace) -> int:
     if recipe.measured(output):
         return 0
     data, groups = recipe.speed_groups()
-    require_data(data)
+    require_data(recipe, data)
     updates = recipe.settings.whole("SPEED_UPDATES", least=1)
     rounds = recipe.settings.whole("SPEED_ROUNDS", least=1)
     measure = speed.of_training(groups, data, Path(recipe.work, output.stem), updates, recipe.stock)
@@ -291,8 +296,7 @@ def run_command(name: str, does: Callable[[Recipe], int | None]) -> int:
     except FileNotFoundError as error:
         if recipe is None or not is_unprepared(recipe, error):
             raise
-        step = f"recipes/{name}/00_prepare.sh"
-        hint = f": run {step} first" if Path(step).exists() else ""
+        hint = preparation_hint(recipe)
         print(f"{name}: {error.filename}: no such file{hint}", file=sys.stderr)
         return 1
     except (RuntimeError, ValueError) as error:

@@ -168,6 +168,12 @@ class Recipe:
             self.results = f"{self.results}/{given}"
 
     @property
+    def preparation(self) -> str:
+        """What to do where prepared data is missing; empty if no step of its own prepares it."""
+        step = f"recipes/{self.name}/00_prepare.sh"
+        return f"run {step} first" if Path(ROOT, step).exists() else ""
+
+    @property
     def has_own_results(self) -> bool:
         """Whether results go to the recipe's own folder of the checkout, not to a trial's."""
         return Path(ROOT, self.results).resolve() == Path(ROOT, self.own_results).resolve()

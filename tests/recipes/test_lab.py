@@ -55,7 +55,8 @@ def test_nothing_is_trained_without_prepared_data(recipe, tmp_path, capsys):
     (tmp_path / "work/bin.bpe4000").rmdir()
     assert lab.main(["run", "baseline_multi30k", "luong_linear"]) == 1
     assert not recipe
-    assert "work/bin.bpe4000: run 00_prepare.sh first" in capsys.readouterr().err
+    step = "recipes/baseline_multi30k/00_prepare.sh"
+    assert f"work/bin.bpe4000: run {step} first" in capsys.readouterr().err
 
 
 def test_arms_force_and_kind_come_from_the_environment(recipe, monkeypatch):
@@ -108,6 +109,8 @@ def test_a_step_that_a_recipe_does_not_have_is_not_advised(recipe, tmp_path, cap
     assert lab.run_command("demo", read) == 1
     missing = f"{tmp_path}/work/toy/train.log"
     assert capsys.readouterr().err == f"demo: {missing}: no such file\n"
+    assert lab.main(["run", "demo", "tied"]) == 1
+    assert capsys.readouterr().err == f"demo: no {tmp_path}/work/toy/bin\n"
 
 
 @pytest.mark.parametrize(
@@ -260,7 +263,7 @@ def test_speed_is_measured_of_the_arms_named_and_once(recipe, monkeypatch, tmp_p
     monkeypatch.setenv("SPEED_ROUNDS", "1")
     (tmp_path / "work/bin.bpe4000").rmdir()
     assert lab.main(["speed", "baseline_multi30k"]) == 1
-    assert "run 00_prepare.sh first" in capsys.readouterr().err
+    assert "run recipes/baseline_multi30k/00_prepare.sh first" in capsys.readouterr().err
     (tmp_path / "work/bin.bpe4000").mkdir()
     assert lab.main(["speed", "baseline_multi30k"]) == 0
     assert asked == [(["stock_lstm", "luong_linear", "luong_tied"], 1)]
@@ -392,7 +395,7 @@ def test_a_fresh_clone_does_not_lose_the_verdicts_that_need_references(recipe, t
     ledger.append(folder / "ledger.jsonl", entry)
     (folder / "translations/rnmt_plus.seed1.k.hyp").write_text("a\n")
     assert lab.main(["report", "garg2020_esnmt"]) == 1
-    assert "run 00_prepare.sh first" in capsys.readouterr().err
+    assert "run recipes/garg2020_esnmt/00_prepare.sh first" in capsys.readouterr().err
     assert (folder / "claims.md").read_text() == "holds"
     assert json.loads((folder / "ledger.jsonl").read_text())["arm"] == "rnmt_plus"
 

@@ -102,7 +102,7 @@ def require_references(recipe: Recipe, entries: Sequence[dict]) -> None:
         if kept and kept_translations.translations(entry, "tokenised") is None:
             raise UserError(
                 f"the references of {entry['arm']} are missing, so nothing can be compared and "
-                "the report is unchanged: run 00_prepare.sh first (or FORCE=1)"
+                f"the report is unchanged: {recipe.preparation or 'restore them'} (or FORCE=1)"
             )
 
 
