@@ -18,7 +18,6 @@ ROOT = Path(__file__).resolve().parents[2]
 # Stands in for Python: answers the questions about itself, and makes "environments" whose Python
 # is this same script. Its pip notes each call, fails or hangs at the call named in the folder.
 FAKE_PYTHON = r"""#!/usr/bin/env bash
-here=$(cd "$(dirname "$0")" && pwd)
 case "$*" in
   "-c ") if [[ -e $HOME/broken ]]; then cat "$HOME/broken" >&2; exit 127; fi ;;
   *version_info*) [[ ! -e $HOME/old ]] ;;
@@ -276,6 +275,22 @@ def test_an_environment_of_somebody_else_is_not_touched(checkout):
     assert "'mine' exists and was not made by make setup" in result.stderr
     make(checkout, "VENV=mine", target="clean")
     assert (checkout / "mine" / "precious").exists()
+
+
+@pytest.mark.parametrize("script", sorted(path.name for path in (ROOT / ".ci").iterdir()))
+def test_a_script_works_in_its_checkout_whatever_cdpath_is(tmp_path, script):
+    """Of the user's shell, if it is exported: a folder with another project's .ci, say."""
+    other, checkout = tmp_path / "other", tmp_path / "checkout"
+    for folder in (other, checkout):
+        (folder / ".ci").mkdir(parents=True)
+    head, found, _ = (ROOT / ".ci" / script).read_text("utf-8").partition('cd "$(dirname ')
+    assert found
+    begins = f'{head}{found}"${{BASH_SOURCE[0]}}")/.."\npwd\n'
+    (checkout / ".ci" / script).write_text(begins, "utf-8")
+    environment = {**os.environ, "CDPATH": str(other)}
+    command = ["bash", f".ci/{script}"]
+    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)
+    assert done.stdout == f"{checkout}\n", done.stderr
 
 
 def test_the_package_is_found_from_the_folder_that_holds_the_checkout(tmp_path):
