@@ -247,7 +247,7 @@ def print_table(rows: list[dict]) -> None:
 
 def parse_arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
+    parser = turns.HelpfulParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     kinds = ["stock", *ADAPTIVE, "exact", "sampled_adam", "sampled", "partitions"]

@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 # Shared with the recipes; benchmarks are scripts, whose path has only their own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from fairseq_outlayers.suggestions import HelpfulParser
 from recipes.lab import measurements
 from recipes.lab.markdown import markdown_row, markdown_table
 from recipes.lab.measurements import in_turns
@@ -89,7 +90,7 @@ def parser(description: str | None, output: str | None, rounds: int = 5) -> argp
         output: default name in results/benchmarks; None if it follows from other options.
         rounds: their default number.
     """
-    made = argparse.ArgumentParser(
+    made = HelpfulParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     made.add_argument("--rounds", type=int, default=rounds)

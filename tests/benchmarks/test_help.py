@@ -26,13 +26,15 @@ for line in lines:
 """
 
 
-def run_all(lines, folder):
+def run_all(lines, folder, errors=subprocess.PIPE):
     """Run benchmarks with their options in a folder; what they print."""
     command = [sys.executable, "-c", SCRIPT, str(ROOT / "benchmarks"), *lines]
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "COLUMNS": "100",
                    "OMP_NUM_THREADS": "1"}  # fmt: skip
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stdout[-500:] + done.stderr[-3000:]
+    done = subprocess.run(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stdout[-500:] + (done.stderr or "")[-3000:]
     return done.stdout
 
 
@@ -50,6 +52,20 @@ def test_help_says_what_is_measured_and_how_to_run_it(name, helps):
     described = ast.get_docstring(ast.parse((ROOT / "benchmarks" / f"{name}.py").read_text()))
     assert described in helps[name]
     assert f"python benchmarks/{name}.py" in described
+
+
+def test_a_list_given_twice_is_refused(tmp_path):
+    """Of two lists argparse takes the last one."""
+    lines = [
+        f"{name} {option} 1 {option} 2 --unknown"  # so that nothing is measured in any case
+        for name in NAMES
+        for option in re.findall(
+            r'"(--[a-z-]+)"[^\n]*nargs="\+", default', (ROOT / f"benchmarks/{name}.py").read_text()
+        )
+    ]
+    assert len(lines) > 5
+    printed = run_all(lines, tmp_path, errors=subprocess.STDOUT)
+    assert printed.count("given twice; give all values after one --") == len(lines)
 
 
 def test_the_page_names_every_benchmark():
