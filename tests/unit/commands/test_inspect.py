@@ -1,6 +1,8 @@
 """``python -m fairseq_outlayers inspect`` from its options to the page."""
 
 import sys
+from argparse import ArgumentParser
+from inspect import signature
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +10,8 @@ import pytest
 from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.analysis import inspection
 from fairseq_outlayers.commands import inspect
+from fairseq_outlayers.decoding.candidates import SCOPES
+from fairseq_outlayers.decoding.unk_replacement import HEURISTICS
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.translator import Translator
 from tests.unit.hub.conftest import save_checkpoint
@@ -25,6 +29,20 @@ def test_it_says_scores_what_took_how_long_and_where_the_page_is(tmp_path, capsy
     for stage in ("loading", "decoding", "scores and neighbours", "page"):
         assert f"{stage} " in out.splitlines()[2]
     assert out.splitlines()[3].startswith(f"{tmp_path / 'page.html'} (0.0")
+
+
+def test_its_defaults_and_choices_are_those_of_translate():
+    """It repeats them, because its help imports no PyTorch."""
+    parser = ArgumentParser()
+    inspect.add_arguments(parser)
+    actions = {action.dest: action for action in parser._actions}
+    parameters = signature(Translator.translate).parameters
+    for name in ("beam", "batch_size", "max_len_a", "max_len_b", "lenpen"):
+        expected = parameters["length_penalty" if name == "lenpen" else name].default
+        assert actions[name].default == expected, name
+        assert f"default: {expected:g}" in actions[name].help
+    assert list(actions["candidate_scope"].choices) == list(SCOPES)
+    assert list(actions["unk_replacement"].choices) == list(HEURISTICS)
 
 
 def test_one_model_has_no_difference(tmp_path):
