@@ -18,6 +18,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import as_keyword, check_text
 from fairseq_outlayers.hub.search_options import check_names, checked_search
 from fairseq_outlayers.hub.text import TextProcessor
+from fairseq_outlayers.stock.mistakes import NO_HYPOTHESIS
 
 
 def perplexity(score: float, number: int) -> float:
@@ -105,7 +106,7 @@ class TrainedModels:
         except UserError:
             raise
         except (AssertionError, ValueError) as error:
-            if re.fullmatch(r"(\d+) < \1", str(error)):  # the step, and the longest length
+            if re.search(NO_HYPOTHESIS, str(error)):
                 raise no_translation("the text", self.spelled) from error
             raise UserError(
                 f"the options of the search do not fit the text or the model: {error}"

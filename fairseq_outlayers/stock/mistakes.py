@@ -14,6 +14,9 @@ from typing import Dict, Optional, Sequence
 OUR_REPLACEMENT = (
     "use --task translation_outlayers --unk-replacement copy, or dictionary with --unk-dictionary"
 )
+# The assertion of fairseq's beam search, the step and the longest length, where a sentence has no
+# finished hypothesis.
+NO_HYPOTHESIS = r"^(\d+) < \1$"
 # Texts of fairseq (or PyTorch, or Python), and their replacements; {1} is the first group.
 REMEDIES: Dict[str, str] = {
     r"Must specify batch size": ("no batch size: give --max-tokens or --batch-size"),
@@ -113,7 +116,7 @@ REMEDIES: Dict[str, str] = {
         "the checkpoint has trained on more batches of its epoch than this data has: resume on the "
         "data of the training, or begin a new epoch by --reset-dataloader"
     ),
-    r"^(\d+) < \1$": (
+    NO_HYPOTHESIS: (
         "a sentence has no finished translation after {1} steps: loosen --no-repeat-ngram-size, "
         "--min-len or --max-len-b, or give another checkpoint if its scores are not numbers (NaN)"
     ),
