@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 from tests.docs.figures.pappas2018 import DE, PAPPAS
 from tests.docs.figures.results import Results
-from tests.docs.figures.statement import Statement
+from tests.docs.figures.statement import CHANGE, PERCENT, Statement
 
 README, PAGE = "README.md", "docs/choosing_a_layer.md"
 RESULTS = "results/baseline_multi30k/README.md"
-CHANGE = "{} [{}, {}]"
-PERCENT = "{}% [{}, {}]"
 
 BASELINE = Results("baseline_multi30k", "report")
 LINEAR, TIED, JOINT, STOCK = (

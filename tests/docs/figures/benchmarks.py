@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from tests.docs.figures.statement import Statement, median, rows, spread
+from tests.docs.figures.statement import RANGE, Statement, median, rows, spread
 
 PAGE = "benchmarks/README.md"
-RANGE = "{} ({} to {})"
 
 
 def growth() -> Iterator[Statement]:

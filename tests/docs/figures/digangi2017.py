@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 
 from tests.docs.figures.results import Change, Results
-from tests.docs.figures.statement import Statement
+from tests.docs.figures.statement import PERCENT, Statement
 
 README, PAGE = "README.md", "docs/external_vectors.md"
 RESULTS, DETAILS = "results/digangi2017/README.md", "results/digangi2017/details.md"
-CHANGE = "{} [{}, {}]"
-PERCENT = "{}% [{}, {}]"
 
 GANGI = Results("digangi2017", "report")
 

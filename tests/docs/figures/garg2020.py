@@ -5,13 +5,10 @@ from collections.abc import Iterator
 from statistics import mean
 
 from tests.docs.figures.results import Results
-from tests.docs.figures.statement import Statement, rows
+from tests.docs.figures.statement import CHANGE, RANGE, Statement, rows
 
 README, PAGE = "README.md", "docs/echo_states.md"
 RESULTS, DETAILS = "results/garg2020/README.md", "results/garg2020/details.md"
-CHANGE = "{} [{}, {}]"
-RANGE = "{} ({} to {})"
-TIMES = "{} times ({} to {})"
 
 GARG = Results("garg2020", "report", "decoding")
 ALL, NARROW, SIMPLE, LSTM = "rnmt_plus", "rnmt_plus_narrow", "esnmt", "esnmt_lstm"

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from tests.docs.figures.statement import ROOT, Statement, median, rows, spread
+from tests.docs.figures.statement import RANGE, ROOT, Statement, median, rows, spread
 
 PAGE, README, USING = "benchmarks/README.md", "README.md", "docs/using.md"
 ARCHITECTURE, LARGE = "docs/architecture.md", "docs/large_vocabularies.md"
-RANGE = "{} ({} to {})"
 SIZES = (32_000, 260_000)
 Losses = dict[tuple[str, int], dict]
 

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 
 from tests.docs.figures.results import Results
-from tests.docs.figures.statement import Statement
+from tests.docs.figures.statement import CHANGE, PERCENT, Statement
 
 README, PAGE = "README.md", "docs/large_vocabularies.md"
 RESULTS, DETAILS = "results/jean2015/README.md", "results/jean2015/details.md"
 WITHOUT = "docs/without_fairseq.md"
-CHANGE = "{} [{}, {}]"
-PERCENT = "{}% [{}, {}]"
 
 JEAN = Results("jean2015", "training", "decoding")
 SHORT, FULL, FEW = "shortlist.unk2", "full", "sampled_log_uniform"

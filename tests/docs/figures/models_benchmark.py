@@ -6,10 +6,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.docs.figures.statement import ROOT, Statement, median, rows, spread
+from tests.docs.figures.statement import RANGE, ROOT, Statement, median, rows, spread
 
 PAGE, README, DECODING = "benchmarks/README.md", "README.md", "docs/decoding.md"
-RANGE = "{} ({} to {})"
 
 
 def candidates() -> Iterator[Statement]:

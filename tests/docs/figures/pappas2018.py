@@ -4,13 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from statistics import geometric_mean
 
-from tests.docs.figures.results import Change, Results
-from tests.docs.figures.statement import NUMBER, Statement
+from tests.docs.figures.results import Change, Results, opposite
+from tests.docs.figures.statement import CHANGE, NUMBER, PERCENT, Statement
 
 README, PAGE = "README.md", "docs/choosing_a_layer.md"
-RESULTS, DETAILS = "results/pappas2018/README.md", "results/pappas2018/details.md"
-CHANGE = "{} [{}, {}]"
-PERCENT = "{}% [{}, {}]"
 
 PAPPAS = Results(
     "pappas2018", "depth.de-en", "ablation.de-en", "joint_dim.de-en", "sampling.de-en",
@@ -45,14 +42,7 @@ def bleu(arm: str, other: str) -> Change:
     for sign in "≥≈":
         if f"BLEU({arm}) {sign} BLEU({other})" in PAPPAS.parts:
             return PAPPAS.claimed(f"BLEU({arm}) {sign} BLEU({other})")
-    value, low, high = PAPPAS.claimed(f"BLEU({other}) ≥ BLEU({arm})")
-    return -value, -high, -low
-
-
-def opposite(found: Change) -> Change:
-    """The difference the other way round."""
-    value, low, high = found
-    return -value, -high, -low
+    return opposite(PAPPAS.claimed(f"BLEU({other}) ≥ BLEU({arm})"))
 
 
 def readme() -> Iterator[Statement]:

@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 
 from tests.docs.figures.pappas2018 import (
-    CHANGE,
     DE,
     EN,
     LAYERS,
     PAPPAS,
-    PERCENT,
     WORDS,
     against_linear,
     bleu,
@@ -16,10 +14,10 @@ from tests.docs.figures.pappas2018 import (
     fewer,
     less,
     more,
-    opposite,
     scores,
 )
-from tests.docs.figures.statement import Statement
+from tests.docs.figures.results import opposite
+from tests.docs.figures.statement import CHANGE, PERCENT, Statement
 
 PAGE, DETAILS = "results/pappas2018/README.md", "results/pappas2018/details.md"
 TIED, LINEAR, JOINT, SMALL = (f"{EN}{name}" for name in ("tied", "nmt", "joint256", "joint128"))
@@ -122,17 +120,17 @@ def german() -> Iterator[Statement]:
         f"perplexity against the untied softmax; `context_structure` {CHANGE} BLEU against it, "
         f"{PERCENT} perplexity against tying."
     )
-    values = [*bleu_de(tied), *more(tied, linear), *bleu_de(joint), *more(joint, linear)]
+    values = [
+        *PAPPAS.change(tied, linear),
+        *more(tied, linear),
+        *PAPPAS.change(joint, linear),
+        *more(joint, linear),
+    ]
     values += [*bleu(joint, tied), *more(joint, tied)]
     for arm in (bilinear, output):
         values += [*against_linear(arm), *more(arm, tied)]
     values += [*against_linear(small), *PAPPAS.above(small, linear)]
     yield Statement(DETAILS, text, [*values, *against_linear(context), *more(context, tied)])
-
-
-def bleu_de(arm: str) -> tuple[float, ...]:
-    """Difference in BLEU from the untied softmax into German."""
-    return PAPPAS.change(arm, f"{DE}nmt")
 
 
 def older() -> Iterator[Statement]:
@@ -152,7 +150,7 @@ def older() -> Iterator[Statement]:
         f"BLEU, {CHANGE}), with {{}}% fewer parameters."
     )
     values = [*less(tied, linear), *scores([tied, linear], "valid ppl"), cell(tied, "BLEU")]
-    yield Statement(DETAILS, text, [*values, *bleu_words(tied), fewer(tied, linear)])
+    yield Statement(DETAILS, text, [*values, *PAPPAS.change(tied, linear), fewer(tied, linear)])
     text = (
         f"had been ahead by {PERCENT} into English: the untied softmax and tying have a lower "
         "perplexity with 0.006 ({} instead of {}, {} instead of {})."
@@ -188,11 +186,6 @@ def older() -> Iterator[Statement]:
     )
     pairs = [(TIED, LINEAR), (JOINT, LINEAR), (f"{DE}joint256", f"{DE}nmt"), (joint, linear)]
     yield Statement(DETAILS, text, [fewer(*pair) for pair in pairs])
-
-
-def bleu_words(arm: str) -> tuple[float, ...]:
-    """Difference in BLEU from the untied softmax with whole words."""
-    return PAPPAS.change(arm, f"{WORDS}nmt")
 
 
 SOURCES = (in_short, english, german, older)

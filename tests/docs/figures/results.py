@@ -14,6 +14,12 @@ STUDENT = {3: 4.302653, 6: 2.570582}  # of 95%, by the number of seeds
 Change = tuple[float, float, float]  # with the ends of its interval
 
 
+def opposite(found: Change) -> Change:
+    """A difference the other way round."""
+    value, low, high = found
+    return -value, -high, -low
+
+
 def lines(folder: str) -> list[dict]:
     """All lines of the ledger in a folder of results/."""
     text = (ROOT / "results" / folder / "ledger.jsonl").read_text(encoding="utf-8")
@@ -49,12 +55,12 @@ class Results:
         """From the other arm to the first, in BLEU or percent, as the report prints it."""
         row = self.compared[one, other, KINDS[kind]]
         value, low, high, _ = row["found"]
-        return (-value, -high, -low) if row["falls"] else (value, low, high)
+        found = value, low, high
+        return opposite(found) if row["falls"] else found
 
     def less(self, one: str, other: str, kind: str = "BLEU") -> Change:
         """The opposite of the change."""
-        value, low, high = self.change(one, other, kind)
-        return -value, -high, -low
+        return opposite(self.change(one, other, kind))
 
     def values(self, one: str, other: str, kind: str = "BLEU") -> tuple[float, float]:
         """The BLEU or perplexity of both, over the seeds that both have."""

@@ -7,7 +7,7 @@ from tests.docs.figures.garg2020 import GARG
 from tests.docs.figures.jean2015 import JEAN
 from tests.docs.figures.statement import Statement, median
 
-JEAN_DETAILS, GARG_DETAILS = "results/jean2015/details.md", "results/garg2020/details.md"
+JEAN_DETAILS = "results/jean2015/details.md"
 LARGE, ECHO, DECODING = "docs/large_vocabularies.md", "docs/echo_states.md", "docs/decoding.md"
 RARE = "sampled_log_uniform"
 

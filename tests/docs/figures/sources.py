@@ -1,40 +1,9 @@
 """All sources of statements."""
 
-from tests.docs.figures import (
-    assylbekov2018,
-    assylbekov2018_details,
-    baseline,
-    benchmarks,
-    digangi2017,
-    garg2020,
-    gpu,
-    jean2015,
-    large_vocabulary,
-    large_vocabulary_benchmark,
-    models_benchmark,
-    pappas2018,
-    pappas2018_results,
-    recipes,
-    remarks,
-    settings,
-)
+from importlib import import_module
+from pathlib import Path
 
-MODULES = (
-    assylbekov2018,
-    assylbekov2018_details,
-    baseline,
-    benchmarks,
-    digangi2017,
-    garg2020,
-    gpu,
-    jean2015,
-    large_vocabulary,
-    large_vocabulary_benchmark,
-    models_benchmark,
-    pappas2018,
-    pappas2018_results,
-    recipes,
-    remarks,
-    settings,
-)
-SOURCES = [source for module in MODULES for source in module.SOURCES]
+# Modules without sources are what the others use.
+NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
+MODULES = [import_module(f"{__package__}.{name}") for name in NAMES if name != "sources"]
+SOURCES = [source for module in MODULES for source in getattr(module, "SOURCES", ())]
