@@ -133,8 +133,10 @@ def measured(
         return Part(inequality, NOT_RUN, "the same arm on both sides")
     missing = [arm for arm in arms if arm not in runs]
     found = None if missing else runs.estimate(arms, statistic)
-    if found is None and not missing and runs.alike(arms):
-        return Part(inequality, UNDECIDED, "translations were not kept")
+    if found is None and not missing and (view := runs.alike(arms)):
+        if view.seeds(arms):
+            return Part(inequality, UNDECIDED, "translations were not kept")
+        return Part(inequality, NOT_RUN, f"{MISSING}a seed that all arms have")
     if found is None:
         lacking = ", ".join(missing) or f"{' and '.join(arms)} trained alike"
         return Part(inequality, NOT_RUN, f"{MISSING}{lacking}")

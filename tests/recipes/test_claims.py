@@ -282,6 +282,11 @@ def test_arms_without_translations_here_are_said_to_be_missing(entry):
     assert claims.at_least(runs, "a", "b")[1:] == (UNDECIDED, "translations were not kept")
 
 
+def test_arms_that_share_no_seed_are_said_to_lack_one(entry):
+    part = claims.at_least(Runs([entry("a", 0.9, seed=1), entry("b", 0.5, seed=2)]), "a", "b")
+    assert part[1:] == (NOT_RUN, "missing: a seed that all arms have")
+
+
 def test_files_of_runs_are_found_with_every_seed(entry, tmp_path):
     lines = [entry("a", 0.9, seed=2), entry("a", 0.9, seed=1), entry("b", 0.5)]
     runs = Runs([*lines, entry("c", 0.5, keep=False), entry("b", 0.7, key="newer")])
