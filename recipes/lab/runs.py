@@ -1,6 +1,7 @@
 """Access to a ledger by arm: runs, figures, files, and scores with intervals."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -81,7 +82,26 @@ class Runs:
 
     def schedule(self, arm: str) -> schedules.Schedule:
         """The schedule of an arm, which determines the arms that it can be compared with."""
-        return schedules.of(self.entry(arm), self._options)
+        return self._schedule_of(self.entry(arm))
+
+    def _schedule_of(self, entry: dict) -> schedules.Schedule:
+        """Of a line; references that are not the newest of its direction are part of it.
+
+        So two directions are alike, which a claim may compare by their gains, but not two test sets
+        of one direction. Lines without references are alike with the newest.
+        """
+        references = schedules.references(entry)
+        is_newest = references in ("", self._newest_references[schedules.direction(entry)])
+        return *schedules.of(entry, self._options), "" if is_newest else references
+
+    @cached_property
+    def _newest_references(self) -> dict[schedules.Schedule, str]:
+        """The newest references of each direction."""
+        newest: dict[schedules.Schedule, str] = {}
+        for entry in self._all:
+            direction = schedules.direction(entry)
+            newest[direction] = schedules.references(entry) or newest.get(direction, "")
+        return newest
 
     def older(self, arms: Sequence[str]) -> str:
         """``; older runs (DIFFERENCE)`` if arms compare by a replaced schedule; else empty.
@@ -91,12 +111,12 @@ class Runs:
         view = self.alike(arms)
         if view is None:
             return ""
-        schedule = view.schedule(arms[0])
+        schedule = self._schedule_of(view.entry(arms[0]))
         by_arm: dict[str, list[dict]] = {}
         for entry in self._all:
             by_arm.setdefault(entry["arm"], []).append(entry)
         for entries in by_arm.values():
-            *before, newest = (schedules.of(entry, self._options) for entry in entries)
+            *before, newest = map(self._schedule_of, entries)
             if schedule in before and newest != schedule:
                 words = schedules.unlike(view.entry(arms[0]), entries[-1])
                 return f"; older runs ({words})"
@@ -119,7 +139,7 @@ class Runs:
         by_schedule: dict[schedules.Schedule, list[dict]] = {}
         for entry in self._all:
             # Newest last.
-            own = by_schedule.pop(schedule := schedules.of(entry, self._options), [])
+            own = by_schedule.pop(schedule := self._schedule_of(entry), [])
             by_schedule[schedule] = [*own, entry]
         for schedule, entries in reversed(by_schedule.items()):
             if len({entry["arm"] for entry in entries}.intersection(arms)) >= wanted:

@@ -195,3 +195,35 @@ def test_older_runs_that_only_lack_something_name_what_they_lack():
     said = "learning rate halved from epoch 11 on in any case"
     assert schedules.unlike(waits, newer) == f"without: {said}"
     assert schedules.unlike(newer, waits) == said
+
+
+def on(references, entries):
+    """Lines scored on these references."""
+    return [entry | {"setting": entry["setting"] | {"references": references}} for entry in entries]
+
+
+def test_scores_on_different_references_are_not_compared(fill):
+    lines = ("a", SHORT, LIMIT, 0.5), ("b", SHORT, LIMIT, 0.3), ("a", SHORT + " --lr 9", LIMIT, 0.0)
+    entries, _ = fill(*lines)
+    first, second = on("one", entries[:2]), on("other", entries[2:4])
+    part = claims.at_least(Runs([*first, *second], "tokenised"), "b", "a")
+    assert part[1:] == (NOT_RUN, "missing: b and a trained alike")
+    again = on("other", entries[4:])
+    assert Runs([*first, *second, *again], "tokenised").difference({"a": 1, "b": -1}).value > 0
+    runs = Runs([*first, *on("one", entries[2:4]), *again], "tokenised")
+    part = claims.at_least(runs, "b", "a")
+    assert part.verdict != NOT_RUN
+    assert part.numbers.endswith("; older runs (other references)")
+
+
+def test_gains_of_two_directions_are_compared_on_the_references_of_each(fill):
+    there, back = (f"{SHORT} --source-lang {s} --target-lang {t}" for s, t in ("ab", "ba"))
+    entries, _ = fill(
+        ("a", there, LIMIT, 0.5), ("b", there, LIMIT, 0.3),
+        ("c", back, LIMIT, 0.5), ("d", back, LIMIT, 0.1),
+    )  # fmt: skip
+    weights = {"b": 1, "a": -1, "d": -1, "c": 1}
+    lines = [*on("of b", entries[:4]), *on("of a", entries[4:])]
+    assert Runs(lines, "tokenised").difference(weights).value < -5
+    lines = [*on("of b", entries[:2]), *on("of another b", entries[2:4]), *on("of a", entries[4:])]
+    assert Runs(lines, "tokenised").difference(weights) is None

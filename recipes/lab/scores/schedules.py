@@ -1,7 +1,7 @@
-"""Schedules: runs are compared only if training schedule and length limit are equal.
+"""Schedules: runs are compared only if training schedule, length limit and references are equal.
 
-Perplexities are compared on equal data alone, which have the same vocabulary. A ledger keeps the
-lines of all schedules of a recipe.
+Perplexities of language models are compared on equal data alone, which have the same vocabulary. A
+ledger keeps the lines of all schedules of a recipe.
 """
 
 import shlex
@@ -28,6 +28,16 @@ def of(entry: dict, options: Sequence[str] = OPTIONS) -> Schedule:
     limit = "" if generate is None else length_limits.in_words(shlex.split(generate))
     data = setting.get("data", "") if "evaluate" in setting else ""
     return *values, annealed_from(entry), data, limit
+
+
+def references(entry: dict) -> str:
+    """The fingerprint of the references of a line; "" if it has none."""
+    return entry.get("setting", {}).get("references", "")
+
+
+def direction(entry: dict) -> tuple[str, ...]:
+    """The languages in the training command of a line."""
+    return given(entry, ["--source-lang", "--target-lang"])
 
 
 def given(entry: dict, options: Sequence[str]) -> tuple[str, ...]:
@@ -70,6 +80,7 @@ def unlike(entry: dict, newer: dict) -> str:
     """What a schedule has that a newer one has not, in words; else what it is without."""
     own, others = _parts(entry), _parts(newer)
     lost = [part for part in own if part not in others]
+    lost += ["other references"] * (references(entry) != references(newer))
     lacking = [part for part in others if part not in own]
     return ", ".join(lost) or f"without: {', '.join(lacking)}"
 
