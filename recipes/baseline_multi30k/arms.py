@@ -51,6 +51,7 @@ class Baseline(Recipe):
         self.text = self.tokenized if units == "words" else f"{self.work}/{units}"
         self.bin = f"{self.work}/bin.{units}"
         self.separate_results(units, "bpe4000")
+        self.separate_sizes("DIM", "LAYERS")
 
     def shell(self) -> dict[str, str]:
         return {"SOURCE": "en", "TARGET": "de", "RAW": self.raw, "TOKENIZED": self.tokenized,

@@ -148,6 +148,11 @@ class DiGangi2017(Recipe):
         self.separate_results(s.SETTING, "multi30k")
         self.separate_results(languages(s), languages(preset))
         self.separate_results(self.segmentation, target_units(preset))
+        least = self.declared["TARGET_MIN_COUNT"][0]
+        self.separate_results(f"min_count{s.TARGET_MIN_COUNT}", f"min_count{least}")
+        most = preset.get("TARGET_VOCABULARY", "")
+        self.separate_results(f"vocabulary{s.TARGET_VOCABULARY}", f"vocabulary{most}")
+        self.separate_sizes("DIM", usual=preset)
         self.raw, self.tokenized = f"{self.work}/raw", s.PARALLEL or f"{self.work}/tokenized"
         self.sizes, self.kinds = s.words("SIZES"), s.words("VECTORS")
         if "ptb" in self.kinds and s.SOURCE != "en":

@@ -114,6 +114,10 @@ class Jean2015(Recipe):
             self.separate_results(languages, "en-de")
         s.defaults(**MULTI30K)
         s.defaults(LAZY_LR=s.LR)
+        large, usual = (f"large.{of['LARGE']}.{of['SOURCE_LARGE']}" for of in (s, self.usual))
+        self.separate_results(large, usual)
+        preset = MULTI30K if s.SETTING == "multi30k" else PAPER
+        self.separate_sizes("EMBED", "HIDDEN", "MAXOUT", usual=preset)
         self.taus = list(map(str, s.wholes("TAUS", 1)))
         if not re.fullmatch(r"k\d+\.kp\d+", s.DEFAULT_CHOICE):
             raise UserError(

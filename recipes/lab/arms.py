@@ -149,6 +149,7 @@ class Recipe:
         self.work = str(Path(environment.get("OUTLAYERS_WORK") or f"work/{self.name}"))
         self.own_results = f"results/{self.folder or self.name}"
         self.results = environment.get("OUTLAYERS_RESULTS") or self.own_results
+        self._is_own = self.results == self.own_results
         self.prepare()
         if self.settings.get("EPOCHS"):
             self.settings.whole("EPOCHS", least=1)
@@ -157,7 +158,7 @@ class Recipe:
         """Set dependent settings, and reject invalid ones."""
 
     def separate_results(self, given: str, usual: str) -> None:
-        """Give settings, units or languages that are not usual a subfolder of the results.
+        """Give settings, units, words or languages that are not usual a subfolder of the results.
 
         Their arms have the usual names, but neither their perplexities nor their BLEU compare.
 
@@ -166,6 +167,20 @@ class Recipe:
         """
         if given != usual:
             self.results = f"{self.results}/{given}"
+
+    def separate_sizes(self, *names: str, usual: Mapping[str, str] | None = None) -> None:
+        """Give models of other sizes, which have the usual names, a subfolder of the results.
+
+        Results in a folder of ``OUTLAYERS_RESULTS`` stay there: it may be for one size.
+
+        Args:
+            names: of settings, such as DIM.
+            usual: their values; default: as declared.
+        """
+        usual = usual or {name: default for name, (default, _) in self.declared.items()}
+        for name in names if self._is_own else ():
+            size = name.lower()
+            self.separate_results(f"{size}{self.settings[name]}", f"{size}{usual[name]}")
 
     @property
     def preparation(self) -> str:

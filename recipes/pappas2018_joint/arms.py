@@ -103,6 +103,8 @@ class Pappas2018(Recipe):
                 raise UserError(
                     "SETTING=paper needs WMT_DATA, a folder with the WMT 2017 text (see the README)"
                 )
+        self.separate_sizes("DIM", usual=preset)
+        self.separate_sizes("LAYERS")
         self.sets: dict[str, Callable[[str], list[str]]] = {
             "translation": self.translation_arms,
             "sampling": lambda direction: self.with_shares(direction, "nmt", "tied", self.small),

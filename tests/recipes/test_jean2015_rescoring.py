@@ -93,7 +93,7 @@ def test_lists_of_all_words_score_as_all_words_do(tmp_path):
         language = {"src": "en", "tgt": "de"}.get(path.suffix[1:])
         if language:
             path.rename(path.with_suffix(f".{language}"))
-    results = tmp_path / "results" / "paper.en-de"
+    results = tmp_path / "results" / "paper.en-de" / "large.0.0"
 
     shell.run(f"{RECIPE}/00_prepare.sh", ROOT)
     shell.run(f"{RECIPE}/10_arms.sh", ROOT)

@@ -306,6 +306,8 @@ def test_only_a_recipe_s_own_folder_updates_the_overview(results, own):
         ("garg2020_esnmt", {"TARGET": "fr", "BPE_MERGES": "9"}, "garg2020/en-fr/bpe9"),
         ("jean2015_large_vocabulary", {}, "jean2015"),
         ("jean2015_large_vocabulary", {"TARGET": "fr"}, "jean2015/en-fr"),
+        ("jean2015_large_vocabulary", {"LARGE": "5000"}, "jean2015/large.5000.0"),
+        ("jean2015_large_vocabulary", {"SOURCE_LARGE": "9"}, "jean2015/large.0.9"),
         (
             "jean2015_large_vocabulary",
             {"SETTING": "paper", "PARALLEL": "x", "TARGET": "fr"},
@@ -314,6 +316,8 @@ def test_only_a_recipe_s_own_folder_updates_the_overview(results, own):
         ("digangi2017_external", {}, "digangi2017"),
         ("digangi2017_external", {"TARGET_SEGMENTATION": "bpe"}, "digangi2017/bpe4000"),
         ("digangi2017_external", {"TARGET": "fr"}, "digangi2017/en-fr"),
+        ("digangi2017_external", {"TARGET_MIN_COUNT": "5"}, "digangi2017/min_count5"),
+        ("digangi2017_external", {"TARGET_VOCABULARY": "9"}, "digangi2017/vocabulary9"),
         ("digangi2017_external", {"SETTING": "iwslt", "PARALLEL": "x"}, "digangi2017/iwslt"),
         (
             "digangi2017_external",
@@ -333,6 +337,36 @@ def test_other_units_and_languages_have_results_of_their_own(name, settings, fol
     assert str(recipe.ledger) == f"results/{folder}/ledger.jsonl"
     elsewhere = load(name, {**settings, "OUTLAYERS_RESULTS": "trial"}).results
     assert elsewhere == "/".join(["trial", *folder.split("/")[1:]])
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "folder"),
+    [
+        ("baseline_multi30k", {"DIM": "256"}, "baseline_multi30k/dim256"),
+        ("baseline_multi30k", {"LAYERS": "1"}, "baseline_multi30k/layers1"),
+        ("garg2020_esnmt", {"DIM": "512", "LAYERS": "6"}, "garg2020/dim512/layers6"),
+        ("digangi2017_external", {"DIM": "64"}, "digangi2017/dim64"),
+        (
+            "digangi2017_external",
+            {"SETTING": "wmt", "PARALLEL": "x", "DIM": "64"},
+            "digangi2017/wmt/dim64",
+        ),
+        ("jean2015_large_vocabulary", {"HIDDEN": "64"}, "jean2015/hidden64"),
+        ("pappas2018_joint", {}, "pappas2018"),
+        ("pappas2018_joint", {"DIM": "256", "LAYERS": "1"}, "pappas2018/dim256/layers1"),
+        (
+            "pappas2018_joint",
+            {"SETTING": "paper", "WMT_DATA": "x", "DIM": "128"},
+            "pappas2018/paper/dim128",
+        ),
+    ],
+)
+def test_models_of_other_sizes_have_results_of_their_own(name, settings, folder):
+    assert load(name, settings).results == f"results/{folder}"
+    trial = load(name, {**settings, "OUTLAYERS_RESULTS": "results/trial"})
+    kept = "results/trial" + ("/wmt" if settings.get("SETTING") == "wmt" else "")
+    kept += "/paper" if settings.get("SETTING") == "paper" else ""
+    assert trial.results == kept  # a folder that was made for that size
 
 
 def test_the_html_page_has_verdicts_intervals_commands_figures_and_the_ledger(recipe):
