@@ -10,8 +10,6 @@ from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 
-import numpy as np
-
 from recipes.jean2015_large_vocabulary import figures, rare_words, table
 from recipes.jean2015_large_vocabulary.arms import Jean2015
 from recipes.jean2015_large_vocabulary.decodings import comparable, lists_of
@@ -233,11 +231,10 @@ def training_time(found: Evidence) -> Claim:
 
 def correction_helps(found: Evidence) -> Claim:
     """Our claim: words that are in few partitions score too high among all words."""
-    perplexities = found.runs.paired(("lv_corrected", "lv"), "best_valid_ppl")
+    by_seed = found.runs.validation_perplexities(("lv_corrected", "lv"))
     words = "validation perplexity over all words: lv_corrected < lv"
     parts = [at_least(found.runs, "lv_corrected", "lv")]
-    if all(perplexities):
-        by_seed = [np.array(values)[:, None] for values in perplexities]
+    if by_seed:
         parts.append(smaller_in_percent(words, by_seed, form=".2f"))
     else:
         parts.append(Part(words, NOT_RUN))

@@ -50,6 +50,12 @@ def fingerprint(paths: list[Path]) -> str:
     return digest.hexdigest()[:12]
 
 
+def words_fingerprint(dictionary: Path) -> str:
+    """A short hash of the words of a dictionary, without their counts."""
+    words = [line.rpartition(" ")[0] for line in scoring.read_lines(dictionary)]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]
+
+
 def _digest(path: Path) -> bytes:
     """A hash of a file's content, which is read once: every arm and seed asks for its corpus."""
     state = path.stat()

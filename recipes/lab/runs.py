@@ -19,6 +19,7 @@ from recipes.lab.scores.sentence_scores import PERPLEXITY
 
 # Factors of the BLEU of arms in a sum.
 Weights = Mapping[str, float]
+VALIDATION = "best_valid_ppl"
 # The score of an arm on the whole test set, then on each resample; default metric: BLEU.
 Score = Callable[..., np.ndarray]
 
@@ -160,10 +161,6 @@ class Runs:
     def __contains__(self, arm: str) -> bool:
         return arm in self._entries
 
-    def is_stock(self, arm: str) -> bool:
-        """Whether fairseq has run an arm without this package."""
-        return arm in self and bool(self.entry(arm)["setting"].get("stock"))
-
     def seeds(self, arms: Sequence[str]) -> list[int]:
         """Seeds that all the arms were run with."""
         return sorted(set.intersection(*(set(self._entries.get(arm, {})) for arm in arms)))
@@ -219,6 +216,23 @@ class Runs:
         found = [view.by_seed(arm, name) if view else {} for arm in arms]
         seeds = sorted(set.intersection(*map(set, found)))
         return [[values[seed] for seed in seeds] for values in found]
+
+    def validation_perplexities(self, arms: Sequence[str]) -> list[np.ndarray]:
+        """Validation perplexity of each arm by seed, ``(seeds, 1)`` each.
+
+        Empty if they do not compare: without a common seed, or if schedules or target words differ
+        (lines without a fingerprint of these are taken to be alike), or if fairseq without this
+        package has validated some of them: it leaves out the longest sentences.
+        """
+        found, view = self.paired(arms, VALIDATION), self.alike(arms)
+        if view is None or not all(found):
+            return []
+        entries = [entry for arm in arms for entry in view.entries(arm)]
+        words = {entry.get("target_words") for entry in entries} - {None}
+        stock = {bool(entry.get("setting", {}).get("stock")) for entry in entries}
+        if len(words) > 1 or len(stock) > 1:
+            return []
+        return [np.array(values)[:, None] for values in found]
 
     def values(self, arm: str, name: str) -> list[float]:
         """The values of a figure for all seeds."""

@@ -42,6 +42,25 @@ def test_files_that_training_reads_beside_its_data_are_in_the_line(checkout):
     assert entry["files"] == {"table.npy": ledger.fingerprint([Path("table.npy")])}
 
 
+@pytest.mark.parametrize("more", [(), ("--source-lang", "en", "--target-lang", "de")])
+def test_a_line_has_a_fingerprint_of_the_target_words_that_is_no_part_of_its_key(checkout, more):
+    """Perplexities over other words do not compare; a key with it would repeat every older arm."""
+    dictionary, found = Path("data/dict.de.txt"), []
+    if more:
+        Path("data/dict.en.txt").write_text("cat 1\n")
+    for words in ("katze 1\n", "katze 2\n", "hund 1\n"):
+        dictionary.write_text(words)
+        run(more=more)
+        found.append(ledger.read(Path("ledger.jsonl"))[-1])
+    first, counted, other = (entry["target_words"] for entry in found)
+    assert first == counted != other
+    assert all("target_words" not in entry["setting"] for entry in found)
+    if more:
+        Path("data/dict.en.txt").write_text("dog 1\n")
+        run(more=more)
+        assert ledger.read(Path("ledger.jsonl"))[-1]["target_words"] == other
+
+
 def test_an_arm_in_the_ledger_says_which_of_these_files_changed(checkout, capsys):
     Path("table.npy").write_bytes(b"vectors")
     options = ("--external-embeddings", "table.npy")

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from recipes.jean2015_large_vocabulary import claims, figures, table
@@ -189,11 +190,23 @@ def test_what_was_not_measured_is_not_run(tmp_path):
 def test_the_correction_must_gain_in_bleu_and_in_perplexity(bleu, perplexity, verdict, tmp_path):
     found = evidence({"lv": 20, "lv_corrected": bleu}, tmp_path)
     perplexities = {"lv": 10.0, "lv_corrected": perplexity}
-    found.runs.paired = lambda arms, name: [
-        [perplexities[arm]] * 3 if perplexities[arm] and name == "best_valid_ppl" else []
-        for arm in arms
-    ]
+    found.runs.validation_perplexities = lambda arms: (
+        [np.array([[perplexities[arm]]] * 3) for arm in arms] if perplexity else []
+    )
     assert claims.correction_helps(found).verdict == verdict
+
+
+def test_the_correction_is_not_judged_by_perplexities_over_different_words(tmp_path):
+    def line(arm, seed, words, perplexity):
+        figures = {"best_valid_ppl": perplexity + seed}
+        return {"arm": arm, "seed": seed, "key": arm, "command": "", "run": "nowhere",
+                "target_words": words, "figures": figures}  # fmt: skip
+
+    for words, verdict in (("large", HOLDS), ("larger", NOT_RUN)):
+        lines = [line("lv", seed, "large", 20) for seed in (1, 2, 3)]
+        lines += [line("lv_corrected", seed, words, 10) for seed in (1, 2, 3)]
+        found = claims.Evidence(Runs(lines, "tokenised"), tmp_path, CHOSEN)
+        assert claims.correction_helps(found).parts[1].verdict == verdict
 
 
 @pytest.fixture

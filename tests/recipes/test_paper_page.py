@@ -122,6 +122,22 @@ def test_a_perplexity_of_fewer_sentences_is_not_compared(tmp_path):
     assert compare(runs, "stock2", "stock", ("A", "B")) is not None
 
 
+def test_perplexities_over_different_words_are_not_compared(tmp_path):
+    """Under one name, for example with another size of the vocabulary. Older lines do not say."""
+    path = tmp_path / "ledger.jsonl"
+    for arm in ("a", "b", "old"):
+        for seed in (1, 2, 3):
+            add(path, arm, seed, 50.0, best_valid_ppl=8.0)
+    entries, compare = ledger.read(path), summary.Compared.in_validation_perplexity
+    for entry in entries:
+        entry |= {} if entry["arm"] == "old" else {"target_words": f"words of {entry['arm']}"}
+    assert compare(Runs(entries), "a", "b", ("A", "B")) is None
+    assert compare(Runs(entries), "a", "old", ("A", "old")) is not None
+    for entry in entries:
+        entry |= {"target_words": "words of both"}
+    assert compare(Runs(entries), "a", "b", ("A", "B")) is not None
+
+
 @pytest.fixture
 def recipe(tmp_path):
     folder = tmp_path / "results" / "paper"

@@ -435,7 +435,6 @@ def test_a_row_is_decided_only_where_both_length_penalties_agree():
     runs = Scores(of("de-en", "bpe4", nmt=20, joint8=22), figures=PERPLEXITIES)
     zero = {"de-en.bpe4.nmt": [20.0] * 3, "de-en.bpe4.joint8": [19.0] * 3}
     runs.paired = lambda arms, name: [zero[a] if name == "bleu_lenpen0" else [] for a in arms]
-    runs.is_stock = lambda arm: False
     (row,) = claims.against_untied(arms_of(runs))
     assert (row.verdict, row.values) == ("undecided", (22, 20))
     assert row.method.endswith(figures.plain("joint8"))

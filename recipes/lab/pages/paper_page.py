@@ -14,7 +14,7 @@ from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.ledger import TUNING, kind_of, of_arms
 from recipes.lab.markdown import markdown_table
 from recipes.lab.pages import summary
-from recipes.lab.runs import Runs
+from recipes.lab.runs import VALIDATION, Runs
 from recipes.lab.scores import schedules, scoring
 from recipes.lab.scores.resampling import IN_WORDS, SEEDS_NEEDED
 from recipes.lab.settings import ROOT
@@ -183,14 +183,10 @@ def repeated(entries: Sequence[dict]) -> Iterator[str]:
         by_run.setdefault((entry["arm"], entry["seed"], entry["key"]), []).append(entry["figures"])
     for (arm, seed, _), runs in by_run.items():
         score = next((name for name in SCORES if name in runs[-1]), None)
-        names = [
-            name
-            for name in (score, summary.PERPLEXITY)
-            if name and all(name in run for run in runs)
-        ]
+        names = [name for name in (score, VALIDATION) if name and all(name in run for run in runs)]
         shown = {
             SCORES.get(name, "validation perplexity"): [
-                f"{run[name]:.{2 if name == summary.PERPLEXITY else 1}f}" for run in runs
+                f"{run[name]:.{2 if name == VALIDATION else 1}f}" for run in runs
             ]
             for name in names
         }

@@ -18,7 +18,6 @@ from recipes.lab.scores.resampling import Estimate, percent_saved
 
 FILE = "summary.json"
 DIGITS = 9  # of figures there
-PERPLEXITY = "best_valid_ppl"
 WORDS = {HOLDS: "better", FAILS: "worse", SAME: "no difference", UNDECIDED: "undecided"}
 COLUMNS = ("paper", "method", "compared with", "difference [95%]", "seeds", "verdict")
 
@@ -86,13 +85,10 @@ class Compared:
         Args:
             words: what the arms are called.
         Returns:
-            None without seeds of one schedule that both have, or if fairseq without this package
-            has validated one of them: it leaves out the longest sentences of a split.
+            None if they do not compare (`Runs.validation_perplexities`).
         """
-        if runs.is_stock(one) != runs.is_stock(other):
-            return None
-        by_seed = [np.array(of_arm)[:, None] for of_arm in runs.paired([one, other], PERPLEXITY)]
-        if not len(by_seed[0]):
+        by_seed = runs.validation_perplexities([one, other])
+        if not by_seed:
             return None
         more = runs.older([one, other])
         return cls.in_percent(words, "validation perplexity", by_seed, (one, other), more)

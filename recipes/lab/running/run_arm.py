@@ -254,6 +254,7 @@ class Run:
             "key": self.key,
             "setting": self.setting,
             **({"files": files} if (files := self._files()) else {}),
+            **({"target_words": words} if (words := self._target_words()) else {}),
             "command": relative(shlex.join(self.train_command)),
             **{
                 name: relative(shlex.join(command))
@@ -278,6 +279,18 @@ class Run:
         """Hashes of files that training options name, such as tables of vectors."""
         named = [Path(word) for word in self.arm.train if Path(word).is_file()]
         return {str(path): ledger.fingerprint([path]) for path in named}
+
+    def _target_words(self) -> str:
+        """A hash of the target words, over which perplexities compare; "" of a decoding.
+
+        It is no part of the setting, where it would make another key of arms in the ledger.
+        """
+        if self.parents:
+            return ""
+        language = dict(pairwise(self.arm.train)).get("--target-lang")
+        dictionaries = sorted(Path(self.arm.data).glob(f"dict.{language or '*'}.txt"))
+        dictionaries = dictionaries or sorted(Path(self.arm.data).glob("dict.txt"))
+        return ledger.words_fingerprint(dictionaries[0]) if len(dictionaries) == 1 else ""
 
     def files_changed_since(self, entry: dict) -> list[str]:
         """Those of these files that are not what a line of the same setting was trained with.
