@@ -14,6 +14,7 @@ from recipes.lab.scores.resampling import (
     bleu,
     estimate,
     over_seeds,
+    over_unpaired_seeds,
 )
 from recipes.lab.scores.sentence_scores import PERPLEXITY
 
@@ -259,6 +260,17 @@ class Runs:
             list(weights), lambda score: sum(w * score(arm) for arm, w in weights.items())
         )
 
+    def unpaired_difference(self, weights: Weights) -> Estimate | None:
+        """`difference`, if the seeds of one arm have nothing to do with those of another."""
+        view = self.alike(list(weights))
+        if view is not self:
+            return view.unpaired_difference(weights) if view else None
+        here = self._with_scores(list(weights))
+        if not here:
+            return None
+        terms = [weight * self._by_seed(arm, here) for arm, weight in weights.items()]
+        return estimate(over_unpaired_seeds(terms), len(here))
+
     def estimate(
         self, arms: Sequence[str], statistic: Callable[[Score], np.ndarray]
     ) -> Estimate | None:
@@ -272,18 +284,26 @@ class Runs:
         view = self.alike(arms)
         if view is not self:
             return view.estimate(arms, statistic) if view else None
-        here = [
-            seed
-            for seed in self.seeds(arms)
-            if all(self._resampled(arm, seed) is not None for arm in arms)
-        ]
+        here = self._with_scores(arms)
         if not here:
             return None
 
         def score(arm: str, metric: Metric | None = None) -> np.ndarray:
-            return over_seeds(np.stack([self._resampled(arm, seed, metric) for seed in here]))
+            return over_seeds(self._by_seed(arm, here, metric))
 
         return estimate(statistic(score), len(here))
+
+    def _with_scores(self, arms: Sequence[str]) -> list[int]:
+        """The seeds of which all the arms' translations are on this machine."""
+        return [
+            seed
+            for seed in self.seeds(arms)
+            if all(self._resampled(arm, seed) is not None for arm in arms)
+        ]
+
+    def _by_seed(self, arm: str, seeds: Sequence[int], metric: Metric | None = None) -> np.ndarray:
+        """Scores of the whole test set, then of its resamples, ``(seeds, 1 + RESAMPLES)``."""
+        return np.stack([self._resampled(arm, seed, metric) for seed in seeds])
 
     def perplexities_by_seed(self, arms: Sequence[str]) -> list[np.ndarray]:
         """Test perplexity of each arm by seed: on the whole text, then on every resample of it.

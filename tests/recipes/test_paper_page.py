@@ -451,3 +451,49 @@ def test_a_better_verdict_needs_seeds_and_an_interval():
     close = summary.Compared("a", "b", "BLEU", Estimate(0.1, -0.2, 0.3, 3))
     assert close.verdict == "no difference"
     assert HOLDS in summary.WORDS
+
+
+@pytest.mark.parametrize(
+    ("theirs", "verdict", "shown"),
+    [
+        ([10.0, 11.0, 9.0], "better", "better (paired)"),  # each seed is a tenth below
+        ([8.1, 8.9, 7.3], "worse", "worse (paired)"),
+        ([20.0, 21.0, 19.0], "better", "better"),
+        ([9.0, 9.9, 8.1], "no difference", "no difference"),
+    ],
+)
+def test_a_verdict_that_depends_on_paired_seeds_says_so(theirs, verdict, shown, tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    for arm, values in (("a", [9.0, 9.9, 8.1]), ("b", theirs)):
+        for seed, value in enumerate(values, start=1):
+            add(path, arm, seed, 50.0, best_valid_ppl=value)
+    row = summary.Compared.in_validation_perplexity(Runs(ledger.read(path)), "a", "b", ("A", "B"))
+    assert (row.verdict, row.shown, row.cells("")[-1]) == (verdict, shown, shown)
+
+
+def test_the_details_have_the_interval_of_unpaired_seeds(recipe):
+    falls = {"falls": True, "form": "+.1f", "margin": 1.0, "on_page": True}
+    found = Estimate(9.9, 8.6, 11.3, 3)
+    row = replace(BETTER, measure="% perplexity", found=found, **falls)
+    row = replace(row, unpaired=Estimate(9.9, -2.8, 16.6, 3))
+    alone = replace(ONE_SEED, unpaired=Estimate(9.0, 8.0, 9.5, 1))
+    text, more = pages(recipe, replace(FOUND, compared=[row, alone]))
+    both = "| joint: 41.5 | free vectors: 40.0 | -9.9 [-11.3, -8.6]% perplexity |"
+    assert f"{both} 3 | better (paired) |" in text
+    assert f"{both} [-16.6, +2.8] | 3 | better (paired) |" in more
+    assert "| tied | free vectors | +9.00 [+8.00, +9.50] BLEU |  | 1 | undecided |" in more
+    heading = "| method | compared with | difference [95%] | unpaired seeds | seeds | verdict |"
+    assert heading in more
+    assert heading not in text
+    for part in (text, more):
+        assert "a paired interval of three seeds may be narrow by chance" in part
+    assert "unpaired seeds |" not in pages(recipe)[1]  # of rows without it
+
+
+def test_the_summary_has_the_interval_of_unpaired_seeds(tmp_path):
+    row = replace(BETTER, unpaired=Estimate(1.5, -0.12345678912, 2.0, 3))
+    summary.write(tmp_path, "Paper", [row, ONE_SEED], [], updates_pages=False)
+    first, second = json.loads((tmp_path / summary.FILE).read_text())["rows"]
+    assert first["unpaired"] == [1.5, -0.123456789, 2.0, 3]
+    assert first["cells"][-1] == "better (paired)"
+    assert second["unpaired"] is None

@@ -71,6 +71,9 @@ class Scores(Runs):
     def older(self, arms):
         return ""
 
+    def unpaired_difference(self, weights):
+        return self.difference(weights)
+
     def estimate(self, arms, statistic):
         total = statistic(self.scores.get)
         return Estimate(total, total - self.half, total + self.half, 3)

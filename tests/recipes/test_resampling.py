@@ -168,6 +168,55 @@ def test_with_six_seeds_the_interval_is_that_of_a_second_look():
     assert [resampling.confidence(seeds) for seeds in (1, 3, 4, 6)] == [95, 95, 97.06, 97.06]
 
 
+@pytest.mark.parametrize(("seeds", "share"), [(3, 0.95), (6, 0.9706)])
+def test_the_interval_of_unpaired_seeds_is_welchs(seeds, share):
+    draw = np.random.default_rng(1)
+    for _ in range(20):
+        one, other = draw.normal(3, 2, (seeds, 1)), draw.normal(2, 0.5, (seeds, 1))
+        found = resampling.estimate(resampling.over_unpaired_seeds([one, -other]), seeds)
+        test = stats.ttest_ind(one[:, 0], other[:, 0], equal_var=False)
+        low, high = test.confidence_interval(share)
+        assert found.value == pytest.approx(one.mean() - other.mean())
+        within = 0.02 * (high - low)
+        assert (found.low, found.high) == pytest.approx((low, high), abs=within)
+
+
+def test_unpaired_seeds_of_perplexities_have_welchs_interval_of_their_logarithms():
+    one, other = np.array([[19.5], [11.0], [14.0]]), np.array([[20.0], [16.0], [15.5]])
+    found = resampling.percent_saved_unpaired(one, other)
+    logs = np.log(one[:, 0]), np.log(other[:, 0])
+    ends = stats.ttest_ind(*logs, equal_var=False).confidence_interval(0.95)
+    expected = [100 * (1 - np.exp(end)) for end in (ends.high, ends.low)]
+    assert (found.low, found.high) == pytest.approx(expected, rel=0.03)
+    assert found.value == pytest.approx(resampling.percent_saved(one, other).value)
+
+
+def test_sentences_stay_paired_where_seeds_are_not():
+    resamples = np.random.RandomState(1).normal(size=1 + resampling.RESAMPLES)
+    level = np.array([[1.0], [2.0], [3.0]]) + resamples - resamples[0]
+    found = resampling.estimate(resampling.over_unpaired_seeds([level, -level]), 3)
+    freedom, of_both = 4, np.sqrt(2 / 3)
+    half = stats.t.ppf(0.975, freedom) * of_both
+    assert (found.low, found.high) == pytest.approx((-half, half), rel=0.02)
+    alone = resampling.over_unpaired_seeds([level[:1], -level[:1]])
+    assert not alone.any()
+
+
+def test_bleu_of_unpaired_seeds_varies_with_the_seeds_of_both_arms():
+    lines = [{"arm": arm, "seed": seed, "key": "k", "command": "", "figures": {}}
+             for arm in "ab" for seed in (1, 2, 3)]  # fmt: skip
+    runs, above = Runs(lines), {"a": 1.0, "b": 0.0}
+    runs._resampled = lambda arm, seed, metric=None: np.full(
+        1 + resampling.RESAMPLES, 20.0 + seed + above[arm]
+    )
+    weights = {"a": 1, "b": -1}
+    assert runs.difference(weights)[:3] == pytest.approx((1, 1, 1))
+    half = stats.t.ppf(0.975, 4) * np.sqrt(2 / 3)
+    found = runs.unpaired_difference(weights)
+    assert found[:3] == pytest.approx((1, 1 - half, 1 + half), rel=0.03)
+    assert runs.unpaired_difference({"a": 1, "c": -1}) is None
+
+
 def test_it_does_not_matter_which_perplexity_is_the_baseline():
     one, other = np.array([[19.5], [11.0], [14.0]]), np.array([[20.0], [16.0], [15.5]])
     there, back = resampling.percent_saved(one, other), resampling.percent_saved(other, one)

@@ -161,6 +161,9 @@ def test_intervals_of_differences_stand_in_the_table(results, capsys):
     value, low, high, seeds = found
     assert 0 < low < value < high
     assert seeds == 3
+    (unpaired,) = [row["difference_unpaired"] for row in read(results)["rows"] if row["difference"]]
+    assert unpaired[0] == pytest.approx(value)
+    assert unpaired[1:] != found[1:]
     metric = scoring.bleu_metric(True)
     differences = []
     for seed in (1, 2, 3):

@@ -13,12 +13,14 @@ class Comparison:
 
     Attributes:
         differences: by row, over common seeds.
+        unpaired: the same with unpaired seeds.
         p_values: by row and seed, of sacreBLEU's paired bootstrap.
         problems: messages about rows that could not be compared.
     """
 
     def __init__(self, runs: Runs):
         self.differences: dict[str, Estimate] = {}
+        self.unpaired: dict[str, Estimate] = {}
         self.p_values: dict[str, dict[int, float]] = {}
         self.problems: list[str] = []
         # The first row may have several settings: each row is compared with a matching one.
@@ -37,6 +39,7 @@ class Comparison:
             for row in rows:
                 if row in self.p_values:
                     self.differences[row] = runs.difference({row: 1, first: -1})
+                    self.unpaired[row] = runs.unpaired_difference({row: 1, first: -1})
 
     def _test(self, runs: Runs, first: str, others: Sequence[str], seed: int) -> None:
         figures, form = runs.entry(first, seed)["figures"], runs.form_of(first, seed)

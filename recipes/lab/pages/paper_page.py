@@ -30,9 +30,14 @@ READING = (
     " seeds); with one seed over test sentences alone, and far too narrow."
     " A row uses only the seeds that both models have, so a model's value can differ between rows."
     f" [Verdicts](../../recipes/README.md#verdicts): *undecided* with fewer than {SEEDS_NEEDED}"
-    f" seeds; *no difference* is within {MARGIN} BLEU or {CLOSE:.0%}."
+    f" seeds; *no difference* is within {MARGIN} BLEU or {CLOSE:.0%}; *better (paired)*, *worse"
+    " (paired)*: decided only because seeds are paired; a paired interval of three seeds may be"
+    " narrow by chance."
 )
-MORE_READING = "A change in percent is that of the geometric means over seeds."
+MORE_READING = (
+    "A change in percent is that of the geometric means over seeds. *unpaired seeds*: the interval"
+    " (Welch's) if the seeds of the two models have nothing to do with each other."
+)
 SCORES = {"bleu": "BLEU", "bleu_tokenised": "BLEU of tokens", "test_ppl": "perplexity"}
 
 
@@ -93,7 +98,8 @@ def details(found: "Findings", entries: Sequence[dict], pictures: Sequence[str])
     """The generated part of details.md."""
     lines = []
     if found.compared:
-        lines += ["## Every comparison", "", *summary.table_of(found.compared), ""]
+        table = summary.table_of(found.compared, with_unpaired=True)
+        lines += ["## Every comparison", "", *table, ""]
         lines += [f"{READING} {MORE_READING}", ""]
     if pictures:
         lines += ["## Figures", ""]

@@ -14,11 +14,13 @@ from recipes.lab.claims import CLOSE, FAILS, HOLDS, MARGIN, SAME, UNDECIDED, jud
 from recipes.lab.markdown import markdown_table
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
-from recipes.lab.scores.resampling import Estimate, percent_saved
+from recipes.lab.scores.resampling import Estimate, percent_saved, percent_saved_unpaired
 
 FILE = "summary.json"
 DIGITS = 9  # of figures there
 WORDS = {HOLDS: "better", FAILS: "worse", SAME: "no difference", UNDECIDED: "undecided"}
+PAIRED = " (paired)"
+UNPAIRED = "unpaired seeds"
 COLUMNS = ("paper", "method", "compared with", "difference [95%]", "seeds", "verdict")
 
 
@@ -29,6 +31,7 @@ class Compared:
     Attributes:
         measure: unit of the difference, such as "BLEU".
         found: the difference; larger is better.
+        unpaired: the same with unpaired seeds, if known.
         falls: whether the figure falls where the method is better, as perplexity does; it is
             printed with that sign.
         arms: that are compared.
@@ -52,6 +55,7 @@ class Compared:
     arms: tuple[str, ...] = ()
     is_main: bool = False
     on_page: bool = False
+    unpaired: Estimate | None = None
 
     @classmethod
     def in_bleu(
@@ -74,7 +78,10 @@ class Compared:
         assert first
         assert second
         values = first.value, second.value
-        return cls(*words, "BLEU", found, values=values, arms=(one, other), **more)
+        unpaired = runs.unpaired_difference({one: 1, other: -1})
+        return cls(
+            *words, "BLEU", found, values=values, arms=(one, other), unpaired=unpaired, **more
+        )
 
     @classmethod
     def in_validation_perplexity(
@@ -111,11 +118,30 @@ class Compared:
         """
         first, second = (float(of_arm[:, 0].mean()) for of_arm in by_seed)
         return cls(*words, f"% {what}", percent_saved(*by_seed), margin=100 * CLOSE, form="+.1f",
-                   more=more, values=(first, second), falls=True, arms=tuple(arms))  # fmt: skip
+                   more=more, values=(first, second), falls=True, arms=tuple(arms),
+                   unpaired=percent_saved_unpaired(*by_seed))  # fmt: skip
 
     @property
     def verdict(self) -> str:
         return WORDS[self.judged or judge(self.found, margin=self.margin)]
+
+    @property
+    def shown(self) -> str:
+        """The verdict for readers: "better (paired)" if it is not decided without pairing seeds."""
+        decided = self.verdict in (WORDS[HOLDS], WORDS[FAILS])
+        if not decided or self.unpaired is None:
+            return self.verdict
+        alike = WORDS[judge(self.unpaired, margin=self.margin)] == self.verdict
+        return self.verdict + ("" if alike else PAIRED)
+
+    @property
+    def without_pairing(self) -> str:
+        """The interval with unpaired seeds; "" where it is that of the sentences alone."""
+        if self.unpaired is None or self.unpaired.seeds < 2:
+            return ""
+        found = self.unpaired.opposite if self.falls else self.unpaired
+        interval = found.interval(self.form)
+        return interval[interval.index("[") :]
 
     @property
     def change(self) -> str:
@@ -134,12 +160,22 @@ class Compared:
         names = [self.method, self.against]
         if self.values:
             names = [f"{name}: {value:.1f}" for name, value in zip(names, self.values, strict=True)]
-        return paper, *names, self.numbers, str(self.found.seeds), self.verdict
+        return paper, *names, self.numbers, str(self.found.seeds), self.shown
 
 
-def table_of(rows: Sequence[Compared]) -> list[str]:
-    """A Markdown table of one paper's comparisons."""
-    return markdown_table(COLUMNS[1:], [row.cells("")[1:] for row in rows])
+def table_of(rows: Sequence[Compared], with_unpaired: bool = False) -> list[str]:
+    """A Markdown table of one paper's comparisons.
+
+    Args:
+        with_unpaired: add a column of intervals with unpaired seeds.
+    """
+    cells = [row.cells("")[1:] for row in rows]
+    if not with_unpaired or not any(row.without_pairing for row in rows):
+        return markdown_table(COLUMNS[1:], cells)
+    *first, seeds, verdict = COLUMNS[1:]
+    rows_of = zip(rows, cells, strict=True)
+    wider = [(*cell[:3], row.without_pairing, *cell[3:]) for row, cell in rows_of]
+    return markdown_table((*first, UNPAIRED, seeds, verdict), wider)
 
 
 def of_page(rows: Sequence[Compared]) -> Sequence[Compared]:
@@ -187,7 +223,7 @@ def write(
 
 def _rounded(row: Compared) -> dict:
     """Its figures without the digits that differ between machines."""
-    figures = {"found": row.found, "values": row.values}
+    figures = {"found": row.found, "unpaired": row.unpaired, "values": row.values}
     return {name: of and [round(one, DIGITS) for one in of] for name, of in figures.items()}
 
 

@@ -255,5 +255,6 @@ def _as_json(title: str, runs: Runs, comparison: Comparison | None, missing: Seq
             "seeds": {str(seed): runs.entry(row, seed)["figures"] for seed in runs.seeds([row])},
             "p_values": {str(seed): p for seed, p in sorted(p_values.items())},
             "difference": comparison.differences.get(row) if comparison else None,
+            "difference_unpaired": comparison.unpaired.get(row) if comparison else None,
         })  # fmt: skip
     return {"title": title, "not_run": list(missing), "rows": rows}

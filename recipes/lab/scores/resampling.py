@@ -156,6 +156,38 @@ def over_seeds(values: np.ndarray) -> np.ndarray:
     return np.concatenate([[whole.mean()], np.repeat(resampled, DEVIATIONS) + deviation])
 
 
+@lru_cache(maxsize=1)
+def _standard_draws() -> np.ndarray:
+    """Normal with variance 1, for each resample as often negative as positive, ``(DRAWS,)``."""
+    half = np.random.RandomState(SEED).standard_normal(DRAWS // 2)
+    half /= math.sqrt((half**2).mean())
+    draws = np.stack([half, -half], axis=1).reshape(DRAWS)
+    draws.flags.writeable = False
+    return draws
+
+
+def over_unpaired_seeds(terms: Sequence[np.ndarray]) -> np.ndarray:
+    """The sum of means over seeds, if the seeds of one term have nothing to do with those of
+    another (Welch 1947), as `over_seeds` is for the same seeds of all.
+
+    Sentences stay paired: all terms are scored on the same resamples.
+
+    Args:
+        terms: weighted figures, each like the argument of `over_seeds`.
+    """
+    value = sum(term[:, 0].mean() for term in terms)
+    resampled = sum(np.broadcast_to(term[:, -RESAMPLES:].mean(axis=0), RESAMPLES) for term in terms)
+    seeds = len(terms[0])
+    variances = [term[:, 0].var(ddof=1) / seeds for term in terms] if seeds > 1 else [0.0]
+    variance, deviation = sum(variances), 0.0
+    if variance:
+        freedom = variance**2 / sum(one**2 / (seeds - 1) for one in variances)
+        share = 0.5 + confidence(seeds) / 200
+        student = scipy.stats.t.ppf(share, freedom) / scipy.stats.norm.ppf(share)
+        deviation = math.sqrt(variance) * student * _standard_draws()
+    return np.concatenate([[value], np.repeat(resampled, DEVIATIONS) + deviation])
+
+
 def ratio_over_seeds(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The ratio of two positive figures, such as perplexities; see `over_seeds`.
 
@@ -174,6 +206,12 @@ def ratio_over_seeds(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 def percent_saved(one: np.ndarray, other: np.ndarray) -> Estimate:
     """How much smaller a figure is than another, in percent of that; see `ratio_over_seeds`."""
     return estimate(100 * (1 - ratio_over_seeds(one, other)), len(one))
+
+
+def percent_saved_unpaired(one: np.ndarray, other: np.ndarray) -> Estimate:
+    """The same as `percent_saved`, if seeds are not paired; see `over_unpaired_seeds`."""
+    ratio = np.exp(over_unpaired_seeds([np.log(one), -np.log(other)]))
+    return estimate(100 * (1 - ratio), len(one))
 
 
 def bleu(tokenised: bool, lowercase: bool = False) -> Metric:
