@@ -4,15 +4,18 @@ Claims 1 to 7 compare test perplexities (lower is better) on one data set, seed 
 compare the figures of 50_word_vectors.sh.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from recipes.assylbekov2018_subword_lm import figures, gain, word_vectors
 from recipes.assylbekov2018_subword_lm.arms import Assylbekov2018
 from recipes.assylbekov2018_subword_lm.figures import BASE
-from recipes.lab.claims import NOT_COUNTED, NOT_RUN, Claim, Part, exact, smaller_in_percent
+from recipes.lab.claims import HOLDS, NOT_COUNTED, NOT_RUN, Claim, Part, exact, smaller_in_percent
 from recipes.lab.pages import costs, summary
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
@@ -228,7 +231,7 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
         costs=costs_of(runs, results / recipe.speed_file),
         remarks=REMARKS,
         compared=compared,
-        advice=advice(compared),
+        advice=advice(compared, runs),
     )
 
 
@@ -262,6 +265,12 @@ def comparisons_shown(runs: Runs) -> Iterator[Compared]:
             yield replace(found, on_page=number < ON_PAGE)
 
 
+def validation_perplexity(runs: Runs, row: Compared) -> float:
+    """The mean log ratio of a row's method to its baseline; infinite if they do not compare."""
+    by_seed = runs.validation_perplexities(row.arms)
+    return float(np.log(by_seed[0] / by_seed[1]).mean()) if by_seed else math.inf
+
+
 def costs_of(runs: Runs, speed: Path) -> list[str]:
     """Parameters, speed and memory of the models whose speed was measured, in Markdown."""
     speeds = costs.measured(speed)
@@ -273,14 +282,18 @@ def costs_of(runs: Runs, speed: Path) -> list[str]:
     return costs.table(words, speeds, columns, heading=data)
 
 
-def advice(compared: Sequence[Compared]) -> list[str]:
-    """Recommendations supported by the figures: by text, the model that is surest to be better."""
+def advice(compared: Sequence[Compared], runs: Runs) -> list[str]:
+    """Recommendations supported by the figures: by text, of the models that are better the one with
+    the lowest validation perplexity, since the test set would favour the luckiest.
+    """
     against_words = [row for row in compared if row.against == figures.plain(BASE)]
     texts = dict.fromkeys(row.method.partition(": ")[0] for row in against_words)
     found, rest = [], []
     for text in texts:
         rows = [row for row in against_words if row.method.startswith(f"{text}: ")]
-        if best := summary.most_certain(rows):
+        better = [row for row in rows if row.verdict == summary.WORDS[HOLDS]]
+        if better:
+            best = min(better, key=lambda row: validation_perplexity(runs, row))
             found.append(f"{best.method}, {best.numbers} against {best.against}")
         elif any(row.verdict == "worse" for row in rows):
             rest.append(f"{text}: {rows[0].against}")

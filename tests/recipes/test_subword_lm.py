@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -459,26 +460,34 @@ def test_points_of_too_few_seeds_say_so():
     assert named == [["German 5k"], ["whole PTB (1 seed)"], ["English 5k (2 seeds)"]]
 
 
-def test_the_advice_names_for_each_text_the_model_that_is_most_surely_better():
+def test_the_advice_names_for_each_text_the_better_model_that_validation_prefers():
+    validation = {"morphs": 90.0, "syllables": 95.0, "characters": 80.0, "words": 100.0}
+
     def row(text, model, value, low, high):
         saved = resampling.Estimate(value, low, high, 3)
         return Compared(
             f"{text}: {model}", figures.plain("word_re"), "% perplexity", saved,
-            margin=1, form="+.1f", falls=True,
+            margin=1, form="+.1f", falls=True, arms=(model, "words"),
         )  # fmt: skip
+
+    def of_validation(arms):
+        return [np.full((3, 1), validation[arm]) for arm in arms] if arms[0] in validation else []
 
     rows = [
         row("German", "morphs", 6.0, 3.0, 9.0),
-        row("German", "syllables", 9.0, 1.0, 17.0),
+        row("German", "syllables", 9.0, 4.0, 14.0),  # surest on the test set
+        row("German", "characters", 1.0, -9.0, 11.0),  # not better
+        row("German", "phonemes", 12.0, 8.0, 16.0),  # not validated
         row("English", "morphs", 2.0, -3.0, 7.0),
         row("PTB", "morphs", -4.0, -5.0, -3.0),
     ]
-    (line,) = claims.advice(rows)
+    runs = SimpleNamespace(validation_perplexities=of_validation)
+    (line,) = claims.advice(rows, runs)
     assert line == (
         "German: morphs, -6.0 [-9.0, -3.0]% perplexity against Word (RE); English: undecided;"
         " PTB: Word (RE)."
     )
-    assert claims.advice([]) == []
+    assert claims.advice([], runs) == []
 
 
 @pytest.mark.parametrize(
