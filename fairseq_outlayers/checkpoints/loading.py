@@ -1,5 +1,6 @@
 """Load trained models of this package for analysis."""
 
+import re
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional
 
@@ -118,6 +119,12 @@ def load(path: str, data: Optional[str] = None) -> Trained:
     return Trained(model, task)
 
 
+def run_seed(path: str) -> Optional[int]:
+    """The seed of a recipe's run folder, ``seedN-KEY``; None of another folder."""
+    found = re.fullmatch(r"seed([0-9]+)-\w+", _run_folder(path).name)
+    return int(found.group(1)) if found else None
+
+
 def run_name(path: str) -> str:
     """A model's name in tables: its run folder, or its arm in a recipe.
 
@@ -125,6 +132,10 @@ def run_name(path: str) -> str:
     """
     if Path(path).parent == Path("checkpoints"):
         return Path(path).stem
-    folder = Path(path).resolve().parent
-    folder = folder.parent if folder.name == "checkpoints" else folder
+    folder = _run_folder(path)
     return folder.parent.name if folder.name.startswith("seed") else folder.name
+
+
+def _run_folder(path: str) -> Path:
+    folder = Path(path).resolve().parent
+    return folder.parent if folder.name == "checkpoints" else folder

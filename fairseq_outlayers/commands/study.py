@@ -28,8 +28,9 @@ def study_command(study: str, axes: Tuple[str, str], example: str) -> Command:
         curves = []
         models = _model_cells(options.checkpoints)
         for path, model in zip(options.checkpoints, models, strict=True):
+            seed = loading.run_seed(path)
             for facts, curve in measure(loading.load(path, options.data)):
-                rows.append(model | facts)
+                rows.append(model | facts | ({} if seed is None else {"seed": seed}))
                 names = [value for value in rows[-1].values() if isinstance(value, str)]
                 curves.append((", ".join(names), *curve))
         print(json.dumps(rows, indent=2, ensure_ascii=False) if options.json else _table(rows))

@@ -36,9 +36,16 @@ def data_sets(rows: Rows) -> list[str]:
     return sorted({row["model"].partition(".")[0] for row in rows}) or ["ptb"]
 
 
-def values(rows: Rows, name: str, **wanted: str) -> list[float]:
-    """A figure of all rows with given properties."""
-    return [row[name] for row in rows if all(row[key] == x for key, x in wanted.items())]
+def values(rows: Rows, name: str, **wanted: str) -> dict[object, float]:
+    """A figure of all rows with given properties, by seed; older rows, which lack it, by place."""
+    chosen = [row for row in rows if all(row[key] == x for key, x in wanted.items())]
+    return {row.get("seed", ("place", n)): row[name] for n, row in enumerate(chosen)}
+
+
+def of_common_seeds(*sides: Mapping[object, float]) -> list[list[float]]:
+    """The values of each side, for the seeds that all sides have, in the same order."""
+    common = [seed for seed in sides[0] if all(seed in side for side in sides)]
+    return [[side[seed] for seed in common] for side in sides]
 
 
 def by_model(rows: Iterable[Mapping]) -> dict[str, list[Mapping]]:
@@ -62,8 +69,8 @@ def gate_claim(rows: Rows) -> Claim:
     for data in data_sets(rows):
         for morphsum, sylconcat, side in CONFIGURATIONS:
             models = f"{data}.morphsum_{morphsum}", f"{data}.sylconcat_{sylconcat}"
-            first, second = (
-                values(rows, "mean", model=model, side=side, layer="hw1") for model in models
+            first, second = of_common_seeds(
+                *(values(rows, "mean", model=model, side=side, layer="hw1") for model in models)
             )
             words = f"{side}: {models[0]} < half of {models[1]}"
             parts.append(smaller(words, first, [value / 2 for value in second], ".4f"))
@@ -99,5 +106,5 @@ def _by_share(rows: Rows, fewer: str) -> Iterator[Part]:
     output = output_side(rows)
     small, large = ("input", output) if fewer == "input" else (output, "input")
     for heading in [name for name in (rows or [{}])[0] if name.startswith(COMPONENTS)]:
-        counts = [values(rows, heading, side=side) for side in (small, large)]
+        counts = of_common_seeds(*(values(rows, heading, side=side) for side in (small, large)))
         yield smaller(heading.removeprefix(COMPONENTS), *counts, ".0f")

@@ -382,6 +382,21 @@ def test_gates_must_be_less_than_half_as_open(decide, tmp_path):
     assert claim["verdict"] == "fails"
 
 
+def test_gates_and_components_are_paired_by_seed(tmp_path):
+    """Also where a seed of one model is missing, and where rows have another order."""
+    means = {"morphsum_re_rw": {3: 0.2, 1: 0.1}, "sylconcat_re_rw": {1: 0.4, 2: 9.0, 3: 0.5}}
+    rows = [gate(model, "both", mean) | {"seed": seed}
+            for model, by_seed in means.items() for seed, mean in by_seed.items()]  # fmt: skip
+    part = word_vectors.gate_claim(rows).parts[0]
+    assert part.numbers.startswith("0.1500, 0.2250; difference +0.0750 ")
+    assert part.numbers.endswith(", 2 seeds")
+    needed = {"input": {2: 10, 1: 20}, "output": {1: 25, 2: 15, 3: 99}}
+    rows = [components("word_original", side, count, count) | {"seed": seed}
+            for side, by_seed in needed.items() for seed, count in by_seed.items()]  # fmt: skip
+    part = word_vectors.component_claim(rows).parts[0]
+    assert part.numbers.startswith("50%: 15, 20; difference +5 [+5, +5], 2 seeds")
+
+
 def test_the_chart_of_perplexities_has_one_schedule():
     def line(arm, epochs, ppl, parameters):
         command = f"fairseq-train d --max-epoch {epochs}"

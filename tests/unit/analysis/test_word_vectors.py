@@ -102,15 +102,17 @@ def run(trained, monkeypatch):
 
 
 def test_json_has_the_numbers_of_the_table_for_every_model(run, capsys):
-    models = [f"runs/ptb.{name}/seed1-abc/checkpoints/checkpoint_best.pt" for name in ("a", "b")]
+    runs = ("ptb.a/seed3-abc", "ptb.b/seed12-abc")
+    models = [f"runs/{run}/checkpoints/checkpoint_best.pt" for run in runs]
     run("transform-gates", *models, "--json")
     rows = json.loads(capsys.readouterr().out)
     assert [row["model"] for row in rows] == ["ptb.a"] * 4 + ["ptb.b"] * 4
+    assert [row["seed"] for row in rows] == [3] * 4 + [12] * 4
     run("transform-gates", *models)
     heading, _, *table = capsys.readouterr().out.splitlines()
     assert heading == f"| {' | '.join(rows[0])} |"
     for row, line in zip(rows, table, strict=True):
-        shown = [f"{x:.3f}" if isinstance(x, float) else x for x in row.values()]
+        shown = [f"{x:.3f}" if isinstance(x, float) else str(x) for x in row.values()]
         assert line == f"| {' | '.join(shown)} |"
 
 
@@ -154,6 +156,7 @@ def test_the_plot_is_drawn_and_leaves_the_output_to_the_table(run, study, tmp_pa
 def test_composed_rows_are_also_looked_at_before_a_projection_narrows_them(run, trained, capsys):
     run("principal-components", "mine/checkpoint_best.pt", "--json")
     rows = {row["side"]: row for row in json.loads(capsys.readouterr().out)}
+    assert "seed" not in rows["input"]  # no run of a recipe
     assert {side: row["dimensions"] for side, row in rows.items()} == {
         "input": 6, "output": 8, "output before projection": 6,
     }  # fmt: skip
