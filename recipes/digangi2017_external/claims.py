@@ -272,7 +272,7 @@ def advice(arms: Arms, compared: Sequence[Compared]) -> list[str]:
         of_size = [row for row in ours if row.method.endswith(f", {size} pairs")]
         if best := summary.most_certain(of_size):
             found.append(f"{best.method} ({best.change})")
-    decided = [f"{row.method}, {row.numbers} ({row.shown})" for row in compared
+    decided = [f"{row.method}, {row.numbers} ({row.said})" for row in compared
                if row.measure == "BLEU" and row.verdict in ("better", "worse")]  # fmt: skip
     surest = (
         "Surest fall of validation perplexity by size (but translations may loop more often): "

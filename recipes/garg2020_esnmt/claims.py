@@ -333,7 +333,7 @@ def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:
             f" parameters stored they have {gain}."
         )
     lines += [
-        f"Against {TRAINED[SAME_SIZE]}, {row.method}: {row.shown} ({row.numbers})."
+        f"Against {TRAINED[SAME_SIZE]}, {row.method}: {row.said} ({row.numbers})."
         for row in narrow
         if row not in beaten
     ]

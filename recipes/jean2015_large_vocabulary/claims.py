@@ -362,7 +362,7 @@ def advice(compared: Sequence[Compared]) -> list[str]:
     if full:
         ranked = sorted(full, key=lambda row: row.found.value, reverse=True)
         shown = "; ".join(
-            f"{row.method.removesuffix(figures.OVER_ALL)} {row.change} ({row.shown})"
+            f"{row.method.removesuffix(figures.OVER_ALL)} {row.change} ({row.said})"
             for row in ranked
         )
         lines.append(

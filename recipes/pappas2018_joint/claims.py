@@ -8,7 +8,7 @@ from pathlib import Path
 
 from recipes.lab.claims import FAILS, HOLDS, Claim, Part, every_round, exact, ratios
 from recipes.lab.figures import chart_parts
-from recipes.lab.pages import costs, equal_epochs, equal_time, summary
+from recipes.lab.pages import costs, equal_epochs, equal_time
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
@@ -392,7 +392,7 @@ def advice(arms: Arms, compared: Sequence[Compared]) -> list[str]:
         share = f"{sizes[0] / sizes[1]:.0%} of the parameters of the untied softmax"
         lines = [f"In BLEU nothing is decided so far. Tying is the cheapest: {share}."]
     for row in (row for row in compared if row.falls and row.verdict in ("better", "worse")):
-        paired = summary.PAIRED if row.shown.endswith(summary.PAIRED) else ""
-        comparison = f"{row.method} is {row.verdict} than {row.against}{paired}"
-        lines.append(f"{comparison}: {row.numbers}.")
+        _, _, paired = row.said.partition(", ")
+        comparison = f"{row.method} is {row.verdict} than {row.against}"
+        lines.append(f"{comparison}{paired and f' ({paired})'}: {row.numbers}.")
     return lines

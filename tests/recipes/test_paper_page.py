@@ -469,6 +469,7 @@ def test_a_verdict_that_depends_on_paired_seeds_says_so(theirs, verdict, shown, 
             add(path, arm, seed, 50.0, best_valid_ppl=value)
     row = summary.Compared.in_validation_perplexity(Runs(ledger.read(path)), "a", "b", ("A", "B"))
     assert (row.verdict, row.shown, row.cells("")[-1]) == (verdict, shown, shown)
+    assert row.said == shown.replace(" (paired)", ", paired")
 
 
 def test_the_details_have_the_interval_of_unpaired_seeds(recipe):

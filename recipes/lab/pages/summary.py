@@ -135,6 +135,11 @@ class Compared:
         return self.verdict + ("" if alike else PAIRED)
 
     @property
+    def said(self) -> str:
+        """`shown` within a sentence: "better, paired"."""
+        return self.shown.replace(PAIRED, ", paired")
+
+    @property
     def without_pairing(self) -> str:
         """The interval with unpaired seeds; "" where it is that of the sentences alone."""
         if self.unpaired is None or self.unpaired.seeds < 2:
