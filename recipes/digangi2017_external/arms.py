@@ -25,6 +25,8 @@ CHOSEN = {
     "mix_gate.5000": "0.003",
     "only_external.5000": "0.003",
     "mix_sum.10000": "0.003",
+    "baseline.29000": "0.002",
+    "mix_sum.29000": "0.002",
     "luong_baseline.1000": "0.001",
     "luong_mix_sum.1000": "0.002",
     "luong_baseline.5000": "0.001",
