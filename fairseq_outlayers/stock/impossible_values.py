@@ -7,9 +7,14 @@ after the checks of options without effect (``stock/unused_options.py``).
 import importlib.util
 import logging
 import re
+from pathlib import Path
 from typing import Any
 
+from fairseq import utils
+from fairseq.data import data_utils
+
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import DictionaryFile
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +102,24 @@ def _moses_without_languages(command: str, options: Any) -> None:
         )
 
 
+def _merged_dictionaries(command: str, options: Any) -> None:
+    if "train" not in command or not getattr(options, "merge_src_tgt_embed", False):
+        return
+    folder = utils.split_paths(options.data)[0]
+    languages = [getattr(options, f"{side}_lang", None) for side in ("source", "target")]
+    if None in languages:
+        languages = data_utils.infer_language_pair(folder)
+    source, target = (Path(folder, f"dict.{language}.txt") for language in languages)
+    if not (source.is_file() and target.is_file()):  # the task says so
+        return
+    if DictionaryFile.read(source).symbols != DictionaryFile.read(target).symbols:
+        raise UserError(
+            f"--merge-src-tgt-embed: {source} and {target} differ, and binarized words keep their "
+            "numbers, so that unrelated words would share a vector: binarize with "
+            "fairseq-preprocess --joined-dictionary, and use --share-all-embeddings"
+        )
+
+
 CHECKS = (
     _soft_alignments,
     _divided_words,
@@ -106,4 +129,5 @@ CHECKS = (
     _sets_named_and_joined,
     _composite_optimizer,
     _moses_without_languages,
+    _merged_dictionaries,
 )

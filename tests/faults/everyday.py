@@ -129,6 +129,7 @@ def training() -> Iterator[Case]:
     )
     for name, more in {
         "shared embeddings of two dictionaries": "--share-all-embeddings --output-layer tied",
+        "merged dictionaries": "--output-layer tied --merge-src-tgt-embed",
         "heads that do not divide the width": "--encoder-embed-dim 8 --encoder-attention-heads 3",
         "an unknown activation": "--activation-fn no_such",
         "sentences longer than positions": "--max-source-positions 3 --max-target-positions 3",

@@ -236,3 +236,18 @@ def test_a_flag_that_an_architecture_has_set_to_false_is_not_given():
     parsed = options.parse_args_and_arch(parser, words)
     assert parsed.scale_heads is False
     check_unused(parser, parsed)
+
+
+@pytest.mark.parametrize("named", [{}, {"source_lang": "de", "target_lang": "en"}])
+def test_merged_embeddings_need_one_dictionary_of_both_sides(named, tmp_path):
+    (tmp_path / "train.de-en.de.idx").touch()
+    given = {"merge_src_tgt_embed": True, "data": f"{tmp_path}:elsewhere", **named}
+    check("fairseq-train", **given)
+    for language, text in {"de": "wort 2\n", "en": "wort 1\n"}.items():
+        (tmp_path / f"dict.{language}.txt").write_text(text, encoding="utf-8")
+    check("fairseq-train", **given)
+    (tmp_path / "dict.en.txt").write_text("word 1\n", encoding="utf-8")
+    check("fairseq-train", **{**given, "merge_src_tgt_embed": False})
+    said = r"^--merge-src-tgt-embed: .*dict.de.txt and .*dict.en.txt differ, and .* a vector"
+    with pytest.raises(UserError, match=f"{said}: binarize .* and use --share-all-embeddings$"):
+        check("fairseq-train", **given)
