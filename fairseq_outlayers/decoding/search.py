@@ -20,6 +20,7 @@ from fairseq.sequence_generator import (
 )
 from torch import Tensor
 
+from fairseq_outlayers.decoding.attention import no_attention
 from fairseq_outlayers.decoding.candidates import CandidateLists
 from fairseq_outlayers.decoding.ensemble import CandidateEnsemble
 from fairseq_outlayers.decoding.in_place_search import InPlaceBeamSearch
@@ -233,12 +234,18 @@ class CandidateGeneratorWithAlignment(SequenceGeneratorWithAlignment, CandidateG
 
     @torch.no_grad()
     def generate(self, models: Any, sample: Dict[str, Any], **options: Any) -> Hypotheses:
-        """The hypotheses of a search, each with its ``alignment``."""
+        """The hypotheses of a search, each with its ``alignment``.
+
+        Raises:
+            UserError: if the models return no attention.
+        """
         found = super(SequenceGeneratorWithAlignment, self).generate(models, sample, **options)
         source, lengths, previous, tokens = self._prepare_batch_for_alignment(sample, found)
         hypotheses = list(chain.from_iterable(found))
         if any(getattr(model, "full_context_alignment", False) for model in self.model.models):
             attentions = self.model.forward_align(source, lengths, previous)
+        elif any(hypothesis["attention"].numel() == 0 for hypothesis in hypotheses):
+            raise no_attention(self.spelled("print_alignment"))
         else:
             attentions = [hypothesis["attention"].transpose(1, 0) for hypothesis in hypotheses]
         rows = zip(hypotheses, attentions, source.cpu(), tokens.cpu(), strict=True)

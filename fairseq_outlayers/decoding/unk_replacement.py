@@ -17,6 +17,7 @@ import torch
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
+from fairseq_outlayers.decoding.attention import no_attention
 from fairseq_outlayers.errors import UserError, refuse_idle
 from fairseq_outlayers.formats.dictionary import SPECIALS
 from fairseq_outlayers.formats.lexicon import read_lexicon
@@ -189,7 +190,7 @@ class UnkReplacement:
         words: List[str],
     ) -> None:
         if hypothesis["attention"].numel() == 0:
-            raise UserError("--unk-replacement needs attention, which this model does not return")
+            raise no_attention("--unk-replacement")
         attended = attended_words(hypothesis["attention"].cpu(), can_copy)
         replaced = hypothesis["tokens"].clone()
         for position in unknown:

@@ -11,6 +11,7 @@ from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from torch import Tensor
 
+from fairseq_outlayers.decoding.attention import require_attention
 from fairseq_outlayers.decoding.candidate_options import CandidateConfig, build_lists
 from fairseq_outlayers.decoding.search import CandidateGenerator, CandidateGeneratorWithAlignment
 from fairseq_outlayers.decoding.search_options import (
@@ -105,14 +106,19 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
 
         Raises:
             UserError: if search options contradict each other, candidates are combined with an
-                option that needs the full vocabulary, or references that an option needs are
-                missing.
+                option that needs the full vocabulary, or references or attention that an option
+                needs are missing.
         """
         extra = dict(extra_gen_cls_kwargs or {})
         stock = super().build_generator
         if self.unk_replacement is not None:  # a search is over the model's own words
             self.unk_replacement.remove_replacements()
         self._refuse_without_references(args)
+        readers = {
+            "print_alignment": getattr(args, "print_alignment", None),
+            "unk_replacement": self.unk_replacement,
+        }
+        require_attention(models, readers, self.spelled)
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         check_search(args, self.cfg, len(self.target_dictionary), self.spelled)

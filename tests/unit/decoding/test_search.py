@@ -17,6 +17,7 @@ from fairseq.token_generation_constraints import pack_constraints
 from omegaconf import OmegaConf
 
 from fairseq_outlayers.decoding.candidates import SCOPES
+from fairseq_outlayers.decoding.ensemble import CandidateEnsemble
 from fairseq_outlayers.decoding.restriction import parts_of, projection_of, restricted
 from fairseq_outlayers.decoding.search import CandidateGenerator
 from fairseq_outlayers.decoding.translations import Translations
@@ -96,6 +97,47 @@ def test_alignments_by_the_whole_translation_are_those_of_fairseq(
     batch, search = make_batch(stock, LENGTHS), {"print_alignment": kind}
     expected = decode(stock, models, batch, **search)
     assert_equal(decode(make_task(**options), models, batch, **search), expected)
+
+
+NO_ATTENTION = "^--{} needs attention, which this model does not return: leave it out$"
+
+
+@pytest.mark.parametrize("num_models", [1, 2])
+@pytest.mark.parametrize(
+    ("task_options", "search", "option"),
+    [
+        ({}, {"print_alignment": "hard"}, "print-alignment"),
+        ({}, {"print_alignment": "soft", "score_reference": True}, "print-alignment"),
+        ({"unk_replacement": "copy"}, {}, "unk-replacement"),
+    ],
+)
+def test_what_reads_attention_is_refused_before_a_search_without(
+    task_options, search, option, num_models, make_task
+):
+    task = make_task(**task_options)
+    arch, arguments = "transformer_outlayers", SimpleNamespace(beam=2, **search)
+    without = models_of(task, num_models, arch, no_cross_attention=True)
+    for members in (without, EnsembleModel(without)):
+        with pytest.raises(UserError, match=NO_ATTENTION.format(option)):
+            task.build_generator(members, arguments)
+    make_task().build_generator(without, SimpleNamespace(beam=2))
+    # One of an ensemble is enough.
+    task.build_generator([*without, *models_of(task, 1, arch)], arguments)
+
+
+@pytest.mark.parametrize("kind", ["hard", "soft"])
+@pytest.mark.parametrize("options", [{}, {"candidate_frequent": V}], ids=["all", "candidates"])
+def test_alignments_of_another_model_without_attention_are_refused(
+    options, kind, make_task, decode, monkeypatch
+):
+    task = make_task(**options)
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    stock = CandidateEnsemble.forward_decoder
+    monkeypatch.setattr(
+        CandidateEnsemble, "forward_decoder", lambda *given: (stock(*given)[0], None)
+    )
+    with pytest.raises(UserError, match=NO_ATTENTION.format("print-alignment")):
+        decode(task, models, batch, print_alignment=kind)
 
 
 @pytest.mark.parametrize(
