@@ -86,6 +86,11 @@ UNUSED = (
         Unused("train", f"scale_{part}", f"fairseq builds nothing for it: {LEAVE_OUT}")
         for part in ("attn", "fc", "heads", "resids")
     ),
+    Unused(
+        "interactive|eval.lm|validate",
+        "results_path",
+        "only fairseq-generate writes a file: redirect the output (> FILE), or leave it out",
+    ),
     Unused("validate", "max_valid_steps", f"whole sets are validated: {LEAVE_OUT}"),
     Unused("interactive", "sacrebleu"),
     Unused("interactive", "prefix_size"),

@@ -148,6 +148,15 @@ def test_defaults_are_accepted(command):
             "--post-process subword_nmt: a word that the end of a window divides would count as "
             "two: leave it out, and raise the perplexity per unit to the power of units / words",
         ),
+        *(
+            (
+                command,
+                {"results_path": "out"},
+                f"--results-path out has no effect in {command}: only fairseq-generate writes a "
+                "file: redirect the output (> FILE), or leave it out",
+            )
+            for command in ("fairseq-interactive", "fairseq-eval-lm", "fairseq-validate")
+        ),
     ],
 )
 def test_options_without_effect_are_refused(command, given, message):
@@ -161,6 +170,7 @@ def test_options_without_effect_are_refused(command, given, message):
     [
         ("fairseq-generate", {"lm_path": "lm.pt", "lm_weight": 0.5}),
         ("fairseq-generate", {"prefix_size": 2}),
+        ("fairseq-generate", {"results_path": "out"}),
         # With --eval-bleu of the checkpoint.
         ("fairseq-validate", {"unk_replacement": "copy"}),
         ("fairseq-generate", {"unk_replacement": "copy"}),
