@@ -120,6 +120,20 @@ def _merged_dictionaries(command: str, options: Any) -> None:
         )
 
 
+def _layers_to_keep(command: str, options: Any) -> None:
+    for side in ("encoder", "decoder"):
+        layers = getattr(options, f"{side}_layers_to_keep", None)
+        # A text, as of transformer_lm, is what fairseq can read.
+        if "train" in command and isinstance(layers, list):
+            numbers = ",".join(map(str, layers))
+            raise UserError(
+                f"--{side}-layers-to-keep {numbers}: fairseq cannot train a Transformer with it: "
+                "train all layers, and leave some out when the model is loaded: fairseq-generate "
+                "--model-overrides \"{'encoder_layers_to_keep': '0,2', 'decoder_layers_to_keep': "
+                "'0,1'}\""
+            )
+
+
 CHECKS = (
     _soft_alignments,
     _divided_words,
@@ -130,4 +144,5 @@ CHECKS = (
     _composite_optimizer,
     _moses_without_languages,
     _merged_dictionaries,
+    _layers_to_keep,
 )

@@ -136,6 +136,8 @@ def training() -> Iterator[Case]:
         "embeddings from a file that is not there": "--encoder-embed-path nowhere",
         "embeddings from a text": "--encoder-embed-path train.xx",
         "layers to keep that are none": "--encoder-layers-to-keep x",
+        "layers to keep": "--encoder-layers-to-keep 0",
+        "layers of the decoder to keep": "--decoder-layers-to-keep 0,1",
     }.items():
         yield Case(f"train a Transformer, {name}", nothing, f"{TRANSFORMER} {more}")
 

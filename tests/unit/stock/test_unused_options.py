@@ -261,3 +261,21 @@ def test_merged_embeddings_need_one_dictionary_of_both_sides(named, tmp_path):
     said = r"^--merge-src-tgt-embed: .*dict.de.txt and .*dict.en.txt differ, and .* a vector"
     with pytest.raises(UserError, match=f"{said}: binarize .* and use --share-all-embeddings$"):
         check("fairseq-train", **given)
+
+
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+@pytest.mark.parametrize("arch", ["transformer", "transformer_outlayers"])
+def test_layers_to_keep_are_named_when_a_translation_model_is_loaded(side, arch):
+    parser = options.get_training_parser()
+    parser.prog = "fairseq-train"
+    given = ["data", "--arch", arch, "--lr", "0.1", f"--{side}-layers-to-keep", "0,2"]
+    with pytest.raises(UserError, match=f"^--{side}-layers-to-keep 0,2: .* --model-overrides "):
+        options.parse_args_and_arch(parser, given)
+
+
+def test_layers_to_keep_of_a_language_model_are_accepted():
+    parser = options.get_training_parser()
+    parser.prog = "fairseq-train"
+    words = ["data", "--task", "language_modeling", "--arch", "transformer_lm", "--lr", "0.1"]
+    parsed = options.parse_args_and_arch(parser, [*words, "--decoder-layers-to-keep", "0,2"])
+    assert parsed.decoder_layers_to_keep == "0,2"
