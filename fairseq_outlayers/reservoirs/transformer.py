@@ -1,7 +1,7 @@
 """Frozen random layers between trained layers of a Transformer."""
 
 from dataclasses import dataclass, field
-from typing import Any, List
+from typing import Any, List, Optional
 
 from fairseq.dataclass import FairseqDataclass
 
@@ -35,7 +35,8 @@ def freeze_layers(model: Any, args: Any) -> None:
         model: a fairseq Transformer.
         args: with the fields of ``FrozenLayersConfig``; older checkpoints lack them.
     Raises:
-        UserError: if a layer does not exist, or a seed is given for none.
+        UserError: if a layer does not exist or would get another number, or a seed is given for
+            none.
     """
     if freezes_none(args):
         if hasattr(args, SEED):
@@ -45,6 +46,7 @@ def freeze_layers(model: Any, args: Any) -> None:
     check_ranges(args, FrozenLayersConfig)
     for side in SIDES:
         option = f"frozen_{side}_layers"
+        _check_pruned(args, side, option)
         layers = getattr(model, side).layers
         for number in _numbers(getattr(args, option, ""), len(layers), option):
             freeze(layers[number], f"{side}.layers.{number}", args.reservoir_seed)
@@ -55,11 +57,28 @@ def freezes_none(args: Any) -> bool:
     return not any(_words(getattr(args, f"frozen_{side}_layers", "")) for side in SIDES)
 
 
-def _words(text: str) -> List[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+def _check_pruned(args: Any, side: str, option: str) -> None:
+    """Refuse to leave out layers of a checkpoint below a frozen one, or that one itself.
+
+    Frozen weights follow from the layer's number, and fairseq renumbers the layers that it keeps.
+    """
+    name = f"{side}_layers_to_keep"
+    kept = sorted(int(word) for word in _words(getattr(args, name, "")))
+    frozen = [int(word) for word in _words(getattr(args, option, "")) if word.isdecimal()]
+    if kept and any(kept[number : number + 1] != [number] for number in frozen):
+        raise UserError(
+            f"--model-overrides {{'{name}': '{getattr(args, name)}'}}: the weights of frozen "
+            f"layers ({as_flag(option, getattr(args, option))}) follow from their numbers, which "
+            f"this changes: keep all layers from 0 to {max(frozen)}, or leave out the frozen ones "
+            f"and add '{option}': ''"
+        )
 
 
-def _numbers(text: str, count: int, option: str) -> List[int]:
+def _words(text: Optional[str]) -> List[str]:
+    return [word.strip() for word in (text or "").split(",") if word.strip()]
+
+
+def _numbers(text: Optional[str], count: int, option: str) -> List[int]:
     words = _words(text)
     for word in words:
         if not (word.isdecimal() and int(word) < count):

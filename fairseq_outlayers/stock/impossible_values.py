@@ -4,6 +4,7 @@ Each check looks at one option of the parsed command line, which other commands 
 after the checks of options without effect (``stock/unused_options.py``).
 """
 
+import ast
 import importlib.util
 import logging
 import re
@@ -134,6 +135,17 @@ def _layers_to_keep(command: str, options: Any) -> None:
             )
 
 
+def _layers_to_keep_of_one_side(command: str, options: Any) -> None:
+    overrides = ast.literal_eval(getattr(options, "model_overrides", None) or "{}")
+    names = "encoder_layers_to_keep", "decoder_layers_to_keep"
+    given = {name: overrides[name] for name in names if overrides.get(name)}
+    if len(given) == 1 and options.task.startswith("translation"):
+        raise UserError(
+            f"--model-overrides {given}: name the layers to keep of both sides: fairseq drops all "
+            "layers of the side that is not named"
+        )
+
+
 CHECKS = (
     _soft_alignments,
     _divided_words,
@@ -145,4 +157,5 @@ CHECKS = (
     _moses_without_languages,
     _merged_dictionaries,
     _layers_to_keep,
+    _layers_to_keep_of_one_side,
 )

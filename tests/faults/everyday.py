@@ -163,6 +163,7 @@ def decoding() -> Iterator[Case]:
         "a segmentation by a folder": "--bpe subword_nmt --bpe-codes bin",
         "sentencepiece with subword-nmt's codes": "--bpe sentencepiece --sentencepiece-model codes",
         "overrides that are none": "--model-overrides {x",
+        "layers to keep of one side": "--model-overrides \"{'decoder_layers_to_keep': '0'}\"",
         "nothing to write alignments of": "--print-alignment no_such",
         "an unlikely kind of data": "--dataset-impl no_such",
         "an iteration option with a letter": "--iter-decode-max-iter x",

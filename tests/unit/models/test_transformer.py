@@ -153,6 +153,42 @@ def test_a_layer_that_is_not_there_cannot_be_frozen(task, given):
         make_model("transformer_outlayers", task, **options)
 
 
+@pytest.mark.parametrize("kept", ["1,2", "0", "2,0"])
+def test_layers_below_a_frozen_one_are_kept_when_a_model_is_loaded(task, kept):
+    """Its weights follow from its number."""
+    options = {**FROZEN, "encoder_layers_to_keep": kept, "decoder_layers_to_keep": "0,1"}
+    said = f"'encoder_layers_to_keep': '{kept}'}}: .*--frozen-encoder-layers 1.* from 0 to 1, or le"
+    with pytest.raises(UserError, match=said):
+        make_model("transformer_outlayers", task, **options)
+
+
+@pytest.mark.parametrize(
+    ("kept", "frozen", "names"),
+    [
+        ({"encoder": "0,1", "decoder": "1,0"}, "1", ["0", "1"]),
+        ({"encoder": "1, 0", "decoder": "0,1"}, "1", ["0", "1"]),
+        ({"encoder": "0,2", "decoder": "0,1"}, None, ["0", "2"]),
+        ({"encoder": "0,2", "decoder": "0,1"}, "", ["0", "2"]),
+    ],
+)
+def test_layers_of_a_model_with_frozen_ones_are_left_out_when_it_is_loaded(
+    task, kept, frozen, names
+):
+    state = make_model("transformer_outlayers", task, **FROZEN).state_dict()
+    pruned = {f"{side}_layers_to_keep": layers for side, layers in kept.items()}
+    options = {**FROZEN, **pruned, "frozen_encoder_layers": frozen}
+    model = make_model("transformer_outlayers", task, seed=2, **options)
+    model.load_state_dict(state, model_cfg=SimpleNamespace(arch="transformer_outlayers", **pruned))
+    loaded = model.state_dict()
+    assert len(model.encoder.layers) == len(names)
+    for new, old in enumerate(names):
+        for name in state:
+            if name.startswith(f"encoder.layers.{old}."):
+                torch.testing.assert_close(
+                    loaded[name.replace(f".{old}.", f".{new}.", 1)], state[name], rtol=0, atol=0
+                )
+
+
 @pytest.mark.parametrize("layer", ["tied", "joint"])
 def test_layers_on_input_embeddings_refuse_a_smaller_output_dictionary(layer, tmp_path):
     """They would also score words that are never a target."""

@@ -279,3 +279,16 @@ def test_layers_to_keep_of_a_language_model_are_accepted():
     words = ["data", "--task", "language_modeling", "--arch", "transformer_lm", "--lr", "0.1"]
     parsed = options.parse_args_and_arch(parser, [*words, "--decoder-layers-to-keep", "0,2"])
     assert parsed.decoder_layers_to_keep == "0,2"
+
+
+ENCODER, DECODER = "'encoder_layers_to_keep': '0'", "'decoder_layers_to_keep': '0,1'"
+
+
+@pytest.mark.parametrize("command", ["fairseq-generate", "fairseq-interactive", "fairseq-validate"])
+@pytest.mark.parametrize("given", [ENCODER, DECODER, f"{ENCODER}, 'decoder_layers_to_keep': None"])
+def test_layers_to_keep_of_one_side_drop_the_other_side(command, given):
+    said = r"^--model-overrides {'..coder_layers_to_keep': '.*'}: name the layers .* of both sides"
+    with pytest.raises(UserError, match=said):
+        check(command, model_overrides=f"{{{given}}}")
+    check(command, model_overrides=f"{{{ENCODER}, {DECODER}}}")
+    check(command, model_overrides=f"{{{given}}}", task="language_modeling")
