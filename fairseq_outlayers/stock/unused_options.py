@@ -86,6 +86,13 @@ UNUSED = (
         Unused("train", f"scale_{part}", f"fairseq builds nothing for it: {LEAVE_OUT}")
         for part in ("attn", "fc", "heads", "resids")
     ),
+    Unused("train", "char_inputs", f"fairseq builds nothing for it: {LEAVE_OUT}"),
+    *(
+        Unused("train", name, needed="adaptive_softmax_cutoff")
+        for name in ("adaptive_softmax_dropout", "adaptive_softmax_factor", "tie_adaptive_proj")
+    ),
+    Unused("train", "quant_noise_pq_block_size", ADD_OR_LEAVE_OUT, needed="quant_noise_pq"),
+    Unused("train", "no_decoder_final_norm", ADD_OR_LEAVE_OUT, needed="decoder_normalize_before"),
     Unused(
         "interactive|eval.lm|validate",
         "results_path",
@@ -156,12 +163,12 @@ def check_unused(parser: argparse.ArgumentParser, options: Any, words: Sequence[
         _check_scoring(parser, options)
     command = re.sub(r"\.py$", "", parser.prog)
     for unused in (*UNUSED, *_unused_in_training()):
-        given = is_given(parser, options, unused.option)
+        given = is_given(parser, options, unused.option, words)
         if not given or not re.search(unused.commands, command):
             continue
         if unused.needed is None:
             where = f"in {command}"
-        elif is_given(parser, options, unused.needed) or is_named(unused.needed, words):
+        elif _is_set(parser, options, unused.needed, words):
             continue
         else:
             where = f"without {as_flag(unused.needed)}"
@@ -169,12 +176,21 @@ def check_unused(parser: argparse.ArgumentParser, options: Any, words: Sequence[
     check_values(command, options)
 
 
-def is_given(parser: argparse.ArgumentParser, options: Any, name: str) -> bool:
-    """Whether an option has another value than its default."""
+def is_given(
+    parser: argparse.ArgumentParser, options: Any, name: str, words: Sequence[str] = ()
+) -> bool:
+    """Whether an option has another value than its default; of a model, whether it is named."""
     default = parser.get_default(name)
-    if default == argparse.SUPPRESS:  # of a model's flag, which its architecture may have set
-        default = False
+    if default == argparse.SUPPRESS:  # of a model: its architecture may have set the value
+        return is_named(name, words)
     return str(getattr(options, name, default)) != str(default)
+
+
+def _is_set(parser: argparse.ArgumentParser, options: Any, name: str, words: Sequence[str]) -> bool:
+    """Whether an option that another one needs is there, by the user or by the architecture."""
+    if parser.get_default(name) == argparse.SUPPRESS:
+        return bool(getattr(options, name, None))
+    return is_given(parser, options, name) or is_named(name, words)
 
 
 def is_named(option: str, words: Sequence[str]) -> bool:

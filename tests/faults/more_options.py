@@ -32,7 +32,8 @@ STOCK_COMMANDS = {
     "adaptive_softmax_factor adaptive_softmax_dropout": OF_TRANSFORMER.replace(
         "full_softmax", "adaptive_loss --adaptive-softmax-cutoff 5 --ddp-backend legacy_ddp"
     ),
-    "quant_noise_pq quant_noise_pq_block_size": OF_TRANSFORMER,
+    "quant_noise_pq": OF_TRANSFORMER,
+    "quant_noise_pq_block_size": f"{OF_TRANSFORMER} --quant-noise-pq 0.1",
     "lr_shrink lr_threshold lr_patience": f"{world.TRAIN} --lr-scheduler reduce_lr_on_plateau",
     "warmup_updates warmup_init_lr": f"{world.TRAIN} --lr-scheduler inverse_sqrt",
     "ema_decay ema_start_update ema_update_freq": f"{world.TRAIN} --store-ema",

@@ -263,21 +263,24 @@ def test_merged_embeddings_need_one_dictionary_of_both_sides(named, tmp_path):
         check("fairseq-train", **given)
 
 
+def parsed_training(arch, *words):
+    """What fairseq-train parses and checks."""
+    parser = options.get_training_parser()
+    parser.prog = "fairseq-train"
+    task = "language_modeling" if "_lm" in arch else "translation"
+    given = ["data", "--arch", arch, "--task", task, "--lr", "0.1", *words]
+    return options.parse_args_and_arch(parser, given)
+
+
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
 @pytest.mark.parametrize("arch", ["transformer", "transformer_outlayers"])
 def test_layers_to_keep_are_named_when_a_translation_model_is_loaded(side, arch):
-    parser = options.get_training_parser()
-    parser.prog = "fairseq-train"
-    given = ["data", "--arch", arch, "--lr", "0.1", f"--{side}-layers-to-keep", "0,2"]
     with pytest.raises(UserError, match=f"^--{side}-layers-to-keep 0,2: .* --model-overrides "):
-        options.parse_args_and_arch(parser, given)
+        parsed_training(arch, f"--{side}-layers-to-keep", "0,2")
 
 
 def test_layers_to_keep_of_a_language_model_are_accepted():
-    parser = options.get_training_parser()
-    parser.prog = "fairseq-train"
-    words = ["data", "--task", "language_modeling", "--arch", "transformer_lm", "--lr", "0.1"]
-    parsed = options.parse_args_and_arch(parser, [*words, "--decoder-layers-to-keep", "0,2"])
+    parsed = parsed_training("transformer_lm", "--decoder-layers-to-keep", "0,2")
     assert parsed.decoder_layers_to_keep == "0,2"
 
 
@@ -292,3 +295,46 @@ def test_layers_to_keep_of_one_side_drop_the_other_side(command, given):
         check(command, model_overrides=f"{{{given}}}")
     check(command, model_overrides=f"{{{ENCODER}, {DECODER}}}")
     check(command, model_overrides=f"{{{given}}}", task="language_modeling")
+
+
+@pytest.mark.parametrize("arch", ["transformer", "transformer_outlayers"])
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [
+        (["--adaptive-softmax-dropout", "0.1"], "--adaptive-softmax-cutoff: leave it out"),
+        (["--adaptive-softmax-factor", "2.0"], "--adaptive-softmax-cutoff: leave it out"),
+        (["--tie-adaptive-proj"], "--adaptive-softmax-cutoff: leave it out"),
+        (["--quant-noise-pq-block-size", "4"], "--quant-noise-pq: add that, or leave it out"),
+        (["--no-decoder-final-norm"], "--decoder-normalize-before: add that, or leave it out"),
+    ],
+)
+def test_options_of_a_part_that_a_transformer_lacks_are_refused(arch, words, needed):
+    with pytest.raises(UserError) as error:
+        parsed_training(arch, *words)
+    assert str(error.value) == f"{' '.join(words)} has no effect without {needed}"
+
+
+def test_characters_that_no_model_reads_are_refused():
+    with pytest.raises(UserError, match=r"^--char-inputs has no effect in fairseq-train: fairseq "):
+        parsed_training("transformer_outlayers", "--char-inputs")
+
+
+@pytest.mark.parametrize(
+    ("arch", "words"),
+    [
+        # Values that the architectures set.
+        ("transformer", []),
+        ("transformer_outlayers", []),
+        ("transformer_lm_gpt", []),
+        ("transformer_lm_baevski_wiki103", []),
+        # Values that need those of the architecture.
+        ("transformer_lm_baevski_wiki103", ["--adaptive-softmax-dropout", "0.1"]),
+        ("transformer_lm_gpt", ["--no-decoder-final-norm"]),
+        # Both are given.
+        ("transformer", ["--adaptive-softmax-cutoff", "5", "--adaptive-softmax-factor", "2"]),
+        ("transformer", ["--quant-noise-pq", "0.1", "--quant-noise-pq-block-size", "4"]),
+        ("transformer", ["--decoder-normalize-before", "--no-decoder-final-norm"]),
+    ],
+)
+def test_options_of_a_part_that_a_transformer_has_are_accepted(arch, words):
+    parsed_training(arch, *words)
