@@ -7,6 +7,7 @@ after the checks of options without effect (``stock/unused_options.py``).
 import ast
 import importlib.util
 import logging
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,17 @@ def _layers_to_keep_of_one_side(command: str, options: Any) -> None:
         )
 
 
+def _experts_of_one_process(command: str, options: Any) -> None:
+    layers = getattr(options, "base_layers", 0) or 0
+    if "train" not in command or layers == 0 or options.distributed_init_method:
+        return
+    if options.distributed_world_size == 1 and os.environ.get("WORLD_SIZE", "1") == "1":
+        raise UserError(
+            f"--base-layers {layers}: these layers have an expert in each of several processes, "
+            "and this is a single process: leave it out"
+        )
+
+
 CHECKS = (
     _soft_alignments,
     _divided_words,
@@ -158,4 +170,5 @@ CHECKS = (
     _merged_dictionaries,
     _layers_to_keep,
     _layers_to_keep_of_one_side,
+    _experts_of_one_process,
 )

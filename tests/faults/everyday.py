@@ -136,6 +136,7 @@ def training() -> Iterator[Case]:
         "embeddings from a file that is not there": "--encoder-embed-path nowhere",
         "embeddings from a text": "--encoder-embed-path train.xx",
         "layers to keep that are none": "--encoder-layers-to-keep x",
+        "experts of one process": "--base-layers 1",
         "layers to keep": "--encoder-layers-to-keep 0",
         "layers of the decoder to keep": "--decoder-layers-to-keep 0,1",
     }.items():

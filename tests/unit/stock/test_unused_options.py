@@ -338,3 +338,15 @@ def test_characters_that_no_model_reads_are_refused():
 )
 def test_options_of_a_part_that_a_transformer_has_are_accepted(arch, words):
     parsed_training(arch, *words)
+
+
+@pytest.mark.parametrize("arch", ["transformer_outlayers", "transformer_lm"])
+def test_experts_need_several_processes(arch, monkeypatch):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    one = ["--distributed-world-size", "1", "--base-layers"]
+    parsed_training(arch, *one, "0")
+    with pytest.raises(UserError, match=r"^--base-layers 2: .* a single process: leave it out$"):
+        parsed_training(arch, *one, "2")
+    parsed_training(arch, *one, "2", "--distributed-world-size", "2")
+    monkeypatch.setenv("WORLD_SIZE", "2")  # of torchrun
+    parsed_training(arch, *one, "2")
