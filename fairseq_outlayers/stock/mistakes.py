@@ -93,6 +93,10 @@ REMEDIES: Dict[str, str] = {
         "--encoder-embed-dim and --decoder-embed-dim must be multiples of "
         "--encoder-attention-heads and --decoder-attention-heads"
     ),
+    r"^Input features must be a multiple of block sizes": (
+        "--quant-noise-pq-block-size (8 by default) must divide all widths of the model: lower it, "
+        "or choose other widths, such as --encoder-ffn-embed-dim"
+    ),
     r"^(criterion|optimizer|tokenizer|bpe) is required!": "--{1} is missing: choose one",
     r"Unknown post_process option: (.*)": (
         "--post-process {1}: known are subword_nmt, sentencepiece, wordpiece, letter, _EOW, "

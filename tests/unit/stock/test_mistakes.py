@@ -12,6 +12,7 @@ import torch
 from fairseq import checkpoint_utils, file_utils, options, tasks, utils
 from fairseq.data import FairseqDataset, data_utils, indexed_dataset, iterators
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf, eval_str_list
+from fairseq.modules.quant_noise import quant_noise
 from fairseq.optim import FairseqOptimizer
 from fairseq.optim.fp16_optimizer import MemoryEfficientFP16Optimizer
 from fairseq.optim.lr_scheduler.pass_through import (
@@ -328,6 +329,11 @@ def test_the_hook_prints_the_line_alone(capsys, monkeypatch):
 def test_a_language_model_with_a_translation_task_is_named():
     said = "Interpolation key 'task.tokens_per_sample' not found\n    full_key: model.tokens"
     assert plain_message(Exception(said)).startswith("the model of --arch is a language model")
+
+
+def test_blocks_of_noise_that_do_not_divide_a_width():
+    line = line_of(quant_noise, torch.nn.Linear(6, 2), p=0.1, block_size=4)
+    assert line.startswith("--quant-noise-pq-block-size (8 by default) must divide all widths of")
 
 
 def test_every_remedy_has_the_groups_that_it_names():
