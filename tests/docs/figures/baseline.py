@@ -19,13 +19,14 @@ cell, fewer = BASELINE.cell, BASELINE.fewer_parameters
 def statements() -> Iterator[Statement]:
     """All pages."""
     behind = BASELINE.change(TIED, LINEAR, "valid")
-    text = f"at one untuned learning rate for both, {PERCENT} more perplexity |"
+    text = f"at one untuned learning rate for both, {PERCENT} more perplexity (by paired seeds) |"
     yield Statement(README, text, behind)
     text = f"Untuned, `tied` has {PERCENT} more perplexity than `linear` in a Transformer"
     yield Statement(PAGE, text, behind)
     text = (
         f"`linear` {{}} BLEU, `tied` {{}} ({CHANGE}), `joint` {{}} ({CHANGE} from `tied`). In "
-        f"validation perplexity `tied` is {PERCENT} behind `linear`, with {{}}% fewer parameters."
+        f"validation perplexity `tied` is {PERCENT} behind `linear` (by paired seeds), with {{}}% "
+        "fewer parameters."
     )
     bleu = {arm: cell(arm, "BLEU") for arm in (LINEAR, TIED, JOINT, STOCK)}
     values = [bleu[LINEAR], bleu[TIED], *BASELINE.change(TIED, LINEAR), bleu[JOINT]]
@@ -38,7 +39,8 @@ def statements() -> Iterator[Statement]:
     text = (
         "(`linear` {}, `tied` {}, `joint` {}, three seeds) nor, with `linear`, from fairseq's "
         f"Transformer without this package ({{}}); `tied`, with {{}}% fewer parameters than "
-        f"`linear`, has {PERCENT} more validation perplexity; `joint`, with {{}}% fewer, is not"
+        f"`linear`, has {PERCENT} more validation perplexity (by paired seeds); "
+        "`joint`, with {}% fewer, is not"
     )
     values = [*bleu.values(), fewer(TIED, LINEAR), *behind, fewer(JOINT, LINEAR)]
     yield Statement(RESULTS, text, values)

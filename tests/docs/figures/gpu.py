@@ -6,6 +6,7 @@ from tests.docs.figures.statement import RANGE, ROOT, Statement, median, rows, s
 
 PAGE, README, USING = "benchmarks/README.md", "README.md", "docs/using.md"
 ARCHITECTURE, LARGE = "docs/architecture.md", "docs/large_vocabularies.md"
+WITHOUT = "docs/without_fairseq.md"
 SIZES = (32_000, 260_000)
 Losses = dict[tuple[str, int], dict]
 
@@ -57,6 +58,17 @@ def exact_loss() -> Iterator[Statement]:
         "the kernel {} and {} times."
     )
     yield Statement(ARCHITECTURE, text, [*times["old"], *times["low"]])
+    text = (
+        f"| time in float32 | {RANGE} | {RANGE} | | time in bfloat16 | {RANGE} | {RANGE} | "
+        "| memory in float32 | {} instead of {} MB | {} instead of {} MB | | memory in bfloat16 "
+        "| {} instead of {} MB | {} instead of {} MB |"
+    )
+    both = now, low
+    values = [x for found in both for n in SIZES for x in spread(found["ours", n]["ratios"])]
+    values += [
+        found[arm, n]["megabytes"] for found in both for n in SIZES for arm in ("ours", "plain")
+    ]
+    yield Statement(WITHOUT, text, values)
     least, most = (now[arm, 260_000]["megabytes"] for arm in ("ours", "plain"))
     assert round(most / least) == 8, "README.md says an eighth"
     text = (
@@ -89,14 +101,12 @@ def updates() -> Iterator[Statement]:
     slower = [a / b for a, b in zip(time["sampled"], time["exact"], strict=True)]
     text = "with 125,000 classes the exact loss is {} times as fast, with 30,000 {} times."
     yield Statement(PAGE, text, [slower[1], slower[0]])
-    text = "takes {} ms over a partition of 8,192 classes, {} ms by samples"
-    yield Statement(LARGE, text, [time["partition"][2], time["sampled"][2]])
     text = (
-        "takes {}, {} and {} ms by `full_softmax` with 30,000, 125,000 and 500,000 classes, {} ms "
-        "over a partition of 8,192 (without loading the next one), and {} to {} ms by"
+        "| `full_softmax` | {} | {} | {} | | a partition of 8,192 classes (without loading the "
+        "next one) | {} | {} | {} | | `sampled_softmax` with 8,192 samples and `--optimizer "
+        "lazy_adam` | {} | {} | {} |"
     )
-    ends = [min(time["sampled"]), max(time["sampled"])]
-    yield Statement(USING, text, [*time["exact"], time["partition"][2], *ends])
+    yield Statement(USING, text, [x for kind in time.values() for x in kind])
     found = rows("benchmarks/training_step.gpu.json", "output_layer", "share")
     speeds = [found["linear", share]["tokens_per_second"] for share in (1.0, 0.25)]
     text = "trains {} tokens/s with the full softmax and {} with 25% of the classes"
@@ -138,8 +148,9 @@ def precision() -> Iterator[Statement]:
         if not row[2].startswith("refused"):
             found.setdefault(row[0], {})[row[1]] = float(row[2])
     exact, joint, sampled, lazy, partition = found.values()
+    text = "| `full_softmax` | {} | {} | {} | | `full_softmax`, `--output-layer joint` |"
+    yield Statement(USING, text, list(exact.values()))
     for name, values in (
-        ("`full_softmax`", exact),
         ("`full_softmax`, `--output-layer joint`", joint),
         ("`sampled_softmax`, 1,000 samples", sampled),
     ):

@@ -50,7 +50,7 @@ def jean_rates() -> Iterator[Statement]:
     text = "A better one hardly helps 2,000 samples: {} at 0.004, {} at 0.002, full softmax {} ("
     full = JEAN.seed("full", 1, "best_valid_ppl")
     yield Statement(JEAN_DETAILS, text, [better, ours, full])
-    text = "(at the full softmax's rate; a tuned one gains {}% with 2,000, one seed)"
+    text = "at the full softmax's learning rate (a tuned one gains {}% with 2,000, one seed)"
     yield Statement(LARGE, text, [100 * (1 - better / ours)])
 
 
@@ -68,7 +68,7 @@ def jean_remarks() -> Iterator[Statement]:
     yield Statement(JEAN_DETAILS, text, [JEAN.cell(arm, "BLEU (tokenized)") for arm in arms])
     first, last = JEAN.runs("lv_corrected", 2, JEAN.table["lv_corrected"]["key"])
     both = [x for run in (first, last) for x in (run["bleu_tokenised"], run["updates"])]
-    text = "The second seed of partitions reached {} after {} updates on a Xeon and {} after {} on"
+    text = "second seed of partitions reached {} BLEU after {} updates on a Xeon and {} after {} on"
     yield Statement(LARGE, text, both)
     mean = JEAN.cell("lv_corrected", "BLEU (tokenized)")
     other = mean + (first["bleu_tokenised"] - last["bleu_tokenised"]) / 3
