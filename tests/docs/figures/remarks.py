@@ -104,6 +104,19 @@ def external_vectors() -> Iterator[Statement]:
     text = "`mix_sum` has the baseline's 0.003 ({}; its best, 0.002: {})"
     yield Statement(GANGI_PAGE, text, tuned("mix_sum-10000", "0.003", "0.002"))
     text = (
+        "At 29,000 the baseline has {} with 0.002, {} with 0.003 and {} with 0.005, `mix_sum` {}, "
+        "{} and {}."
+    )
+    values = []
+    for arm, name, key in (
+        ("baseline", "baseline.29000", "c770eafc28f2"),
+        ("mix_sum", "mix_sum.29000.captions", "03b848f57281"),
+    ):
+        smaller, larger = tuned(f"{arm}-29000", "0.002", "0.005")
+        (older,) = GANGI.runs(name, 1, key)
+        values += [smaller, older["best_valid_ppl"], larger]
+    yield Statement(GANGI_PAGE, text, values)
+    text = (
         "with 1,000 pairs the baseline has {} at 0.008, {} at 0.012 and {} at 0.016, external "
         "vectors alone {} at 0.001, {} at 0.0005 and {} at 0.0003"
     )
