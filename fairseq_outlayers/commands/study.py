@@ -27,10 +27,11 @@ def study_command(study: str, axes: Tuple[str, str], example: str) -> Command:
         rows: List[Dict[str, Any]] = []
         curves = []
         models = _model_cells(options.checkpoints)
-        for path, model in zip(options.checkpoints, models, strict=True):
-            seed = loading.run_seed(path)
+        seeds = [loading.run_seed(path) for path in options.checkpoints]
+        with_seeds = any(seed is not None for seed in seeds)
+        for path, model, seed in zip(options.checkpoints, models, seeds, strict=True):
             for facts, curve in measure(loading.load(path, options.data)):
-                rows.append(model | facts | ({} if seed is None else {"seed": seed}))
+                rows.append(model | facts | ({"seed": seed} if with_seeds else {}))
                 names = [value for value in rows[-1].values() if isinstance(value, str)]
                 curves.append((", ".join(names), *curve))
         print(json.dumps(rows, indent=2, ensure_ascii=False) if options.json else _table(rows))
@@ -65,4 +66,6 @@ def _table(rows: List[Dict[str, Any]]) -> str:
 
 
 def _shown(value: Any) -> str:
+    if value is None:
+        return ""
     return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -107,6 +107,8 @@ def _moses_without_languages(command: str, options: Any) -> None:
 def _merged_dictionaries(command: str, options: Any) -> None:
     if "train" not in command or not getattr(options, "merge_src_tgt_embed", False):
         return
+    if getattr(options, "dataset_impl", None) == "raw":  # read with the joined dictionary
+        return
     folder = utils.split_paths(options.data)[0]
     languages = [getattr(options, f"{side}_lang", None) for side in ("source", "target")]
     if None in languages:
@@ -125,8 +127,8 @@ def _merged_dictionaries(command: str, options: Any) -> None:
 def _layers_to_keep(command: str, options: Any) -> None:
     for side in ("encoder", "decoder"):
         layers = getattr(options, f"{side}_layers_to_keep", None)
-        # A text, as of transformer_lm, is what fairseq can read.
-        if "train" in command and isinstance(layers, list):
+        # A text, as of transformer_lm, is what fairseq can read; an empty list is none.
+        if "train" in command and layers and isinstance(layers, list):
             numbers = ",".join(map(str, layers))
             raise UserError(
                 f"--{side}-layers-to-keep {numbers}: fairseq cannot train a Transformer with it: "

@@ -95,9 +95,9 @@ def target_units(settings: Mapping[str, str]) -> str:
     return "words" if words else f"bpe{settings['BPE_MERGES']}"
 
 
-def rate_of_its_own(size: str) -> bool:
-    """Whether the learning rate of mix_sum, not only that of the baseline, was chosen at a size."""
-    return f"mix_sum.{size}" in CHOSEN
+def rate_of_its_own(size: str) -> str:
+    """The learning rate of mix_sum that was chosen at a size; "" if only the baseline's was."""
+    return CHOSEN.get(f"mix_sum.{size}", "")
 
 
 class DiGangi2017(Recipe):

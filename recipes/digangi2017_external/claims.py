@@ -18,6 +18,7 @@ from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.pages.table import mean_and_deviation, table
 from recipes.lab.runs import Runs, Score
+from recipes.lab.scores import schedules
 from recipes.lab.scores.resampling import Metric
 from recipes.lab.settings import UserError
 
@@ -116,6 +117,11 @@ class Arms(NamedTuple):
         vectors = vectors or self.kinds[0]
         return f"{setting}.{size}" + ("" if setting.endswith("baseline") else f".{vectors}")
 
+    def is_tuned(self, size: str) -> bool:
+        """Whether the newest runs of mix_sum at a size have the learning rate chosen there."""
+        name, chosen = self.name("mix_sum", size), rate_of_its_own(size)
+        return name in self.runs and schedules.given(self.runs.entry(name), ["--lr"]) == (chosen,)
+
     def at(self, size: str) -> Runs:
         """The runs at a size that were trained and decoded alike: the newest of them."""
         names = [arm for arm in self.runs.arms if arm.split(".")[1] == size]
@@ -136,9 +142,9 @@ def gain_falls(arms: Arms) -> list[Part]:
     parts = []
     for fewer, more in itertools.pairwise(arms.sizes):
         words = f"gain: {fewer} pairs ≥ {more} pairs"
-        if rate_of_its_own(fewer) != rate_of_its_own(more):
-            untuned = more if rate_of_its_own(fewer) else fewer
-            why = f"no rate of mix_sum was tuned at {untuned} pairs"
+        if arms.is_tuned(fewer) != arms.is_tuned(more):
+            untuned = more if arms.is_tuned(fewer) else fewer
+            why = f"mix_sum has no rate that was tuned at {untuned} pairs"
             parts.append(Part(words, UNDECIDED, f"not compared: {why}"))
             continue
         gain = {arms.name("mix_sum", fewer): 1, arms.name("baseline", fewer): -1}

@@ -118,7 +118,7 @@ class Garg2020(Recipe):
         self.text, self.bin = f"{work}/bpe{s.BPE_MERGES}", f"{work}/bin.bpe{s.BPE_MERGES}"
         self.separate_results(f"{s.SOURCE}-{s.TARGET}", "en-de")
         self.separate_results(f"bpe{s.BPE_MERGES}", "bpe4000")
-        self.separate_sizes("DIM", "LAYERS")
+        self.separate_sizes("DIM", "LAYERS", "NARROW_DIM")
 
         for penalty in s.words("LENPENS"):
             if not length_penalty.parse(f"model.lenpen{penalty}"):

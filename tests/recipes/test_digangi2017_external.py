@@ -27,11 +27,12 @@ def path(tmp_path, monkeypatch):
     return tmp_path / "results" / "mine" / "ledger.jsonl"
 
 
-def fill(path, bleu, wrong=None):
+def fill(path, bleu, wrong=None, command="t"):
     """Ledger lines for arms by name; ``wrong`` gives the share of wrong words of each."""
     for name, seeds in bleu.items():
         for seed, value in enumerate(seeds, start=1):
-            add(path, name, seed, value, wrong=None if wrong is None else wrong[name])
+            share = None if wrong is None else wrong[name]
+            add(path, name, seed, value, wrong=share, command=command)
     return Arms.of(Runs(ledger.read(path), claims.FORM))
 
 
@@ -78,16 +79,21 @@ def test_the_gain_falls_only_if_it_does_from_size_to_size(path, sizes, expected,
     assert [part.verdict for part in claims.gain_falls(read)] == [expected] * 2
 
 
-def test_gains_do_not_compare_where_only_one_size_has_a_rate_for_each_model(path, monkeypatch):
+@pytest.mark.parametrize("chosen", ["", "0.002"])
+def test_gains_do_not_compare_where_only_one_size_has_a_rate_for_each_model(
+    chosen, path, monkeypatch
+):
     read = of_three_sizes(path, ("1000", "10000", "29000"))
-    for size, chosen in (("1000", True), ("10000", True), ("29000", False)):
-        monkeypatch.delitem(recipe_arms.CHOSEN, f"mix_sum.{size}", raising=False)
-        if chosen:
-            monkeypatch.setitem(recipe_arms.CHOSEN, f"mix_sum.{size}", "0.001")
+    for size in ("1000", "10000"):
+        monkeypatch.setitem(recipe_arms.CHOSEN, f"mix_sum.{size}", "0.001")
+    if chosen:  # after these runs
+        monkeypatch.setitem(recipe_arms.CHOSEN, "mix_sum.29000", chosen)
+    else:
+        monkeypatch.delitem(recipe_arms.CHOSEN, "mix_sum.29000")
     first, second = claims.gain_falls(read)
     assert first.verdict == HOLDS
     assert second.verdict == UNDECIDED
-    assert second.numbers == "not compared: no rate of mix_sum was tuned at 29000 pairs"
+    assert second.numbers == "not compared: mix_sum has no rate that was tuned at 29000 pairs"
 
 
 def of_three_sizes(path, sizes):
@@ -95,7 +101,7 @@ def of_three_sizes(path, sizes):
     wrong = {}
     for size, base in zip(sizes, (0.9, 0.2, 0.0), strict=True):
         wrong |= {f"baseline.{size}": base, f"mix_sum.{size}.captions": 0.0}
-    read = fill(path, {name: [1] * 3 for name in wrong}, wrong)
+    read = fill(path, {name: [1] * 3 for name in wrong}, wrong, "t --lr 0.001")
     assert read.sizes == ["1000", "10000", "29000"]
     return read
 

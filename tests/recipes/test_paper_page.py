@@ -362,6 +362,7 @@ def test_other_units_and_languages_have_results_of_their_own(name, settings, fol
         ("baseline_multi30k", {"LAYERS": "1"}, "baseline_multi30k/layers1"),
         ("garg2020_esnmt", {"DIM": "512", "LAYERS": "6"}, "garg2020/dim512/layers6"),
         ("digangi2017_external", {"DIM": "64"}, "digangi2017/dim64"),
+        ("garg2020_esnmt", {"NARROW_DIM": "96"}, "garg2020/narrow_dim96"),
         (
             "digangi2017_external",
             {"SETTING": "wmt", "PARALLEL": "x", "DIM": "64"},
@@ -470,6 +471,20 @@ def test_a_verdict_that_depends_on_paired_seeds_says_so(theirs, verdict, shown, 
     row = summary.Compared.in_validation_perplexity(Runs(ledger.read(path)), "a", "b", ("A", "B"))
     assert (row.verdict, row.shown, row.cells("")[-1]) == (verdict, shown, shown)
     assert row.said == shown.replace(" (paired)", ", paired")
+
+
+@pytest.mark.parametrize(
+    ("low", "form", "shown"),
+    [
+        (0.018, "+.1f", "better (paired)"),
+        (0.018, "+.2f", "better"),
+        (0.06, "+.1f", "better"),
+    ],
+)
+def test_an_unpaired_interval_decides_as_it_is_printed(low, form, shown):
+    found = Estimate(2.2, 0.8, 3.6, 3)
+    row = replace(BETTER, found=found, form=form, unpaired=Estimate(2.2, low, 4.4, 3))
+    assert row.shown == shown
 
 
 def test_the_details_have_the_interval_of_unpaired_seeds(recipe):

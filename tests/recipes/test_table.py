@@ -48,6 +48,7 @@ def add(
     sentences_said=SENTENCES,
     kind="arm",
     cpu="X",
+    command="t",
     **more,
 ):
     """Append a line; with `wrong`, keep translations of that quality in its run folder."""
@@ -59,9 +60,14 @@ def add(
         scoring.write_lines(ledger.ROOT / run / "test.tokenised.hyp", hypotheses)
     figures = {"bleu_tokenised": bleu, "bleu_tokenised_signature": "tok:none", "chrf_tokenised": 50}
     figures |= {"parameters": 1000, "sentences": sentences_said, **more}
-    entry = {"arm": arm, "seed": seed, "run": run, "figures": figures, "words": "", "command": "t"}
+    entry = {"arm": arm, "seed": seed, "run": run, "figures": figures, "words": ""}
     entry |= {"setting": {"train": setting}, "key": ledger.setting_key({"train": setting})}
-    entry |= {"generate_command": "g", "commit": "c0ffee", "versions": {"python": "3.11"}}
+    entry |= {
+        "command": command,
+        "generate_command": "g",
+        "commit": "c0ffee",
+        "versions": {"python": "3.11"},
+    }
     entry |= {} if kind == "arm" else {"kind": kind}
     entry["machine"] = {"cpu": cpu, "cores": 2, "gpu": None}
     ledger.append(path, entry)

@@ -131,7 +131,11 @@ class Compared:
         decided = self.verdict in (WORDS[HOLDS], WORDS[FAILS])
         if not decided or self.unpaired is None:
             return self.verdict
-        alike = WORDS[judge(self.unpaired, margin=self.margin)] == self.verdict
+        # As printed: no verdict by less than a digit that readers see.
+        digits = int(self.form[self.form.index(".") + 1 : -1])
+        low, high = round(self.unpaired.low, digits), round(self.unpaired.high, digits)
+        printed = self.unpaired._replace(low=low, high=high)
+        alike = WORDS[judge(printed, margin=self.margin)] == self.verdict
         return self.verdict + ("" if alike else PAIRED)
 
     @property

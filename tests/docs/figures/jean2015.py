@@ -164,7 +164,7 @@ def page() -> Iterator[Statement]:
     )
     values = [JEAN.values(FULL, SHORT)[1], *less(FULL, SHORT), *less(LISTS, SHORT)]
     yield Statement(PAGE, text, values)
-    text = "and 10% of them scored, perplexity was {}% above the exact loss's, with 6% {}% ("
+    text = "perplexity was {}% above the exact loss's (by paired seeds), with 6% {}% ("
     yield Statement(WITHOUT, text, [change(MANY, FULL, "valid")[0], change(FEW, FULL, "valid")[0]])
 
 

@@ -116,6 +116,20 @@ def test_json_has_the_numbers_of_the_table_for_every_model(run, capsys):
         assert line == f"| {' | '.join(shown)} |"
 
 
+def test_a_model_that_is_no_run_of_a_recipe_has_no_seed_beside_one_that_is(run, capsys):
+    models = ["mine/checkpoint_best.pt", "runs/ptb.a/seed3-abc/checkpoints/checkpoint_best.pt"]
+    for order, seeds in ((models, [None] * 4 + [3] * 4), (models[::-1], [3] * 4 + [None] * 4)):
+        run("transform-gates", *order, "--json")
+        rows = json.loads(capsys.readouterr().out)
+        assert [row["seed"] for row in rows] == seeds
+        run("transform-gates", *order)
+        heading, _, *table = capsys.readouterr().out.splitlines()
+        assert heading.endswith("| seed |")
+        shown = ["" if seed is None else str(seed) for seed in seeds]
+        assert [line.split("|")[-2].strip() for line in table] == shown
+        assert {line.count("|") for line in table} == {heading.count("|")}
+
+
 def test_studies_are_of_the_words_alone_without_fairseqs_own_symbols(trained):
     decoder = trained.model.decoder
     rows = {(row["side"], row["layer"]): row for row, _ in transform_gates.study(trained)}

@@ -258,6 +258,7 @@ def test_merged_embeddings_need_one_dictionary_of_both_sides(named, tmp_path):
     check("fairseq-train", **given)
     (tmp_path / "dict.en.txt").write_text("word 1\n", encoding="utf-8")
     check("fairseq-train", **{**given, "merge_src_tgt_embed": False})
+    check("fairseq-train", **given, dataset_impl="raw")
     said = r"^--merge-src-tgt-embed: .*dict.de.txt and .*dict.en.txt differ, and .* a vector"
     with pytest.raises(UserError, match=f"{said}: binarize .* and use --share-all-embeddings$"):
         check("fairseq-train", **given)
@@ -277,6 +278,11 @@ def parsed_training(arch, *words):
 def test_layers_to_keep_are_named_when_a_translation_model_is_loaded(side, arch):
     with pytest.raises(UserError, match=f"^--{side}-layers-to-keep 0,2: .* --model-overrides "):
         parsed_training(arch, f"--{side}-layers-to-keep", "0,2")
+
+
+def test_no_layers_to_keep_are_all():
+    parsed = parsed_training("transformer", "--encoder-layers-to-keep", "")
+    assert parsed.encoder_layers_to_keep == []
 
 
 def test_layers_to_keep_of_a_language_model_are_accepted():
