@@ -1,21 +1,53 @@
 """The figures of the pages are those of the files in results/."""
 
+import json
+import re
+
 import pytest
 
 from tests.docs.figures import statement
 from tests.docs.figures.sources import SOURCES
-from tests.docs.figures.statement import Statement, faults, is_rounded
+from tests.docs.figures.statement import Statement, faults, is_rounded, read
 
-
-@pytest.mark.parametrize(
+of_every_source = pytest.mark.parametrize(
     "source",
     SOURCES,
     ids=lambda source: f"{source.__module__.rpartition('.')[2]}-{source.__name__}",
 )
+
+
+@of_every_source
 def test_the_figures_of_a_page_are_those_of_its_file(source):
     statements = list(source())
     assert statements
     assert [fault for each in statements for fault in faults(each)] == []
+
+
+@of_every_source
+def test_a_change_that_is_proven_by_paired_seeds_alone_says_so(source):
+    known = changes_by_paired_seeds()
+    assert known
+    for each in source():
+        three = zip(each.values, each.values[1:], each.values[2:], strict=False)
+        if known.intersection(map(unsigned, three)):
+            page = read(each.page)
+            place = re.search(each.pattern, page)
+            assert "paired" in page[place.start() : place.end() + 300], each.text
+
+
+def changes_by_paired_seeds():
+    """Of all reports, with their intervals; without signs, because pages say "less" or "more"."""
+    found = set()
+    for path in (statement.ROOT / "results").glob("*/summary.json"):
+        for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
+            if row["cells"][-1].endswith("(paired)"):
+                found.add(unsigned(row["found"][:3]))
+    return found
+
+
+def unsigned(change):
+    """A key of a change with its interval."""
+    return tuple(sorted(round(abs(value), 6) for value in change))
 
 
 @pytest.mark.parametrize(

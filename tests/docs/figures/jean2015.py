@@ -60,8 +60,8 @@ def results() -> Iterator[Statement]:
     text = (
         "corrected, reshuffled partitions {}, full softmax {} ({}% [{}, {}], not proven). Sampled "
         "softmax is {}% behind with 2,000 samples, which have half as many distinct words as a "
-        f"partition, and {PERCENT} with as many (4,500 samples; not proven to differ from the "
-        f"partitions, {PERCENT})."
+        f"partition, and {PERCENT} with as many (4,500 samples; by paired seeds; not "
+        f"proven to differ from the partitions, {PERCENT})."
     )
     values = [cell(NEW, "valid ppl"), cell(FULL, "valid ppl"), *change(NEW, FULL, "valid")]
     values += [change(FEW, FULL, "valid")[0], *change(MANY, FULL, "valid")]
