@@ -183,7 +183,7 @@ SAYS = {
     "external words of a vector file": NOT_THERE.format("words.vec.json"),
     "an option of another command": "unrecognized arguments: --number-of 3.*did you mean --number",
     "vectors for a text that is not there": "error: nowhere: no such file",
-    "candidates of dictionaries swapped": "lexicon: no entry is in both dictionaries",
+    "candidates of dictionaries swapped": "know 0 words of lexicon, exchanged 24: exchange them",
     "a lexicon over its text": "error: train.xx: is also an input",
     "a lexicon below a file": "codes: is a file, but codes/new needs a directory",
     "a corpus without one language": "error: train.zz: no such file",
