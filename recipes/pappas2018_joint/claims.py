@@ -392,7 +392,6 @@ def advice(arms: Arms, compared: Sequence[Compared]) -> list[str]:
         share = f"{sizes[0] / sizes[1]:.0%} of the parameters of the untied softmax"
         lines = [f"In BLEU nothing is decided so far. Tying is the cheapest: {share}."]
     for row in (row for row in compared if row.falls and row.verdict in ("better", "worse")):
-        _, _, paired = row.said.partition(", ")
-        comparison = f"{row.method} is {row.verdict} than {row.against}"
-        lines.append(f"{comparison}{paired and f' ({paired})'}: {row.numbers}.")
+        paired = row.shown.removeprefix(row.verdict)
+        lines.append(f"{row.method} is {row.verdict} than {row.against}{paired}: {row.numbers}.")
     return lines

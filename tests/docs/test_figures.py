@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 
 import pytest
 
@@ -35,6 +36,7 @@ def test_a_change_that_is_proven_by_paired_seeds_alone_says_so(source):
             assert "paired" in page[place.start() : place.end() + 300], each.text
 
 
+@cache  # all sources ask for them
 def changes_by_paired_seeds():
     """Of all reports, with their intervals; without signs, because pages say "less" or "more"."""
     found = set()

@@ -108,13 +108,18 @@ def test_a_comparison_of_perplexities_is_over_seeds(theirs, verdict, tmp_path):
     assert compare(Runs(ledger.read(path)), "a", "c", ("A", "C")) is None
 
 
+def equal_perplexities(folder, *arms):
+    """Lines of these arms, three seeds each, whose validation perplexities are equal."""
+    for arm in arms:
+        for seed in (1, 2, 3):
+            add(folder / "ledger.jsonl", arm, seed, 50.0, best_valid_ppl=8.0)
+    return ledger.read(folder / "ledger.jsonl")
+
+
 def test_a_perplexity_of_fewer_sentences_is_not_compared(tmp_path):
     """fairseq without this package leaves out the longest sentences of a validation set."""
-    path = tmp_path / "ledger.jsonl"
-    for arm in ("ours", "stock", "stock2"):
-        for seed in (1, 2, 3):
-            add(path, arm, seed, 50.0, best_valid_ppl=8.0)
-    entries, compare = ledger.read(path), summary.Compared.in_validation_perplexity
+    entries = equal_perplexities(tmp_path, "ours", "stock", "stock2")
+    compare = summary.Compared.in_validation_perplexity
     for entry in entries:
         entry["setting"]["stock"] = "stock" in entry["arm"]
     runs = Runs(entries)
@@ -124,11 +129,8 @@ def test_a_perplexity_of_fewer_sentences_is_not_compared(tmp_path):
 
 def test_perplexities_over_different_words_are_not_compared(tmp_path):
     """Under one name, for example with another size of the vocabulary. Older lines do not say."""
-    path = tmp_path / "ledger.jsonl"
-    for arm in ("a", "b", "old"):
-        for seed in (1, 2, 3):
-            add(path, arm, seed, 50.0, best_valid_ppl=8.0)
-    entries, compare = ledger.read(path), summary.Compared.in_validation_perplexity
+    entries = equal_perplexities(tmp_path, "a", "b", "old")
+    compare = summary.Compared.in_validation_perplexity
     for entry in entries:
         entry |= {} if entry["arm"] == "old" else {"target_words": f"words of {entry['arm']}"}
     assert compare(Runs(entries), "a", "b", ("A", "B")) is None

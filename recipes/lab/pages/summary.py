@@ -132,8 +132,7 @@ class Compared:
         if not decided or self.unpaired is None:
             return self.verdict
         # As printed: no verdict by less than a digit that readers see.
-        digits = int(self.form[self.form.index(".") + 1 : -1])
-        low, high = round(self.unpaired.low, digits), round(self.unpaired.high, digits)
+        low, high = (float(format(end, self.form)) for end in self.unpaired[1:3])
         printed = self.unpaired._replace(low=low, high=high)
         alike = WORDS[judge(printed, margin=self.margin)] == self.verdict
         return self.verdict + ("" if alike else PAIRED)

@@ -1,9 +1,10 @@
 """Output layers: quality, size and speed."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import geometric_mean
 
+from recipes.lab.figures import training_curves
 from tests.docs.figures.results import Change, Results, opposite
 from tests.docs.figures.statement import CHANGE, NUMBER, PERCENT, Statement
 
@@ -83,18 +84,8 @@ def page() -> Iterator[Statement]:
     yield Statement(PAGE, text, bleu(bilinear, tied))
     text = "of which the last two still lower the perplexity of a run by up to {}% (three seeds"
     yield Statement(PAGE, text, [last_two_epochs(f"{EN}{name}" for name in (*LAYERS, "joint64"))])
-    names = {"nmt": "`linear`", **{f"joint{n}": f"`joint`, d_j = {n}" for n in (512, 256, 128)}}
-    texts, values = [], []
-    for layer in LAYERS:
-        arm, form = f"{EN}{layer}", ""
-        values.append(cell(arm, "BLEU"))
-        if layer != "nmt":
-            values, form = [*values, *bleu(arm, linear)], f" {CHANGE}"
-        values.append(cell(arm, "valid ppl"))
-        texts.append(f"| {names.get(layer, f'`{layer}`')} | {{}} |{form} | {{}} |")
-    texts.insert(-1, "| `joint`, d_j = 64 | {} | | {} |")
-    values[-5:-5] = scores([smallest], "BLEU", "valid ppl")
-    yield Statement(PAGE, " ".join(texts), values)
+    *others, last = LAYERS
+    yield table_of_layers(EN, (*others, "joint64", last), bleu)
     text = (
         "and {}% fewer parameters than `linear` (`tied` {}%), it is not proven to differ from "
         f"`tied`: {CHANGE} BLEU, {PERCENT} perplexity. With 256 it has {PERCENT} more perplexity "
@@ -132,6 +123,25 @@ def page() -> Iterator[Statement]:
     yield Statement(PAGE, text, [*rare, *frequent])
 
 
+def table_of_layers(
+    direction: str, layers: Sequence[str], difference: Callable[[str, str], Change]
+) -> Statement:
+    """A table of BLEU, its difference from the untied softmax, and perplexity.
+
+    The smallest joint space has no difference: it is not compared.
+    """
+    names = {"nmt": "`linear`"} | {f"joint{n}": f"`joint`, d_j = {n}" for n in (512, 256, 128, 64)}
+    texts, values = [], []
+    for layer in layers:
+        arm, compared = f"{direction}{layer}", layer not in ("nmt", "joint64")
+        change = difference(arm, f"{direction}nmt") if compared else ()
+        texts.append(
+            f"| {names.get(layer, f'`{layer}`')} | {{}} |{f' {CHANGE}' * compared} | {{}} |"
+        )
+        values += [cell(arm, "BLEU"), *change, cell(arm, "valid ppl")]
+    return Statement(PAGE, " ".join(texts), values)
+
+
 def last_two_epochs(arms: Iterable[str]) -> float:
     """Percent, at most, by which the last two epochs lower the perplexity of a run."""
     saved = []
@@ -144,9 +154,8 @@ def last_two_epochs(arms: Iterable[str]) -> float:
 
 def perplexities(line: dict) -> list[float]:
     """Validation perplexity of a run, by epoch."""
-    curves = PAPPAS.json("training_curves")
-    name = f"{line['arm']}.seed{line['seed']}.{line['key']}"
-    return [epoch["valid_ppl"] for epoch in line["figures"].get("history") or curves[name]]
+    epochs = training_curves.of(line | {"results": PAPPAS.folder})
+    return [epoch["valid_ppl"] for epoch in epochs]
 
 
 def after_two() -> float:
@@ -179,17 +188,8 @@ def after_four() -> Change:
 
 def german() -> Iterator[Statement]:
     """docs/choosing_a_layer.md: into German, and whole words."""
-    texts, values = ["| `linear` | {} | | {} |"], scores([f"{DE}nmt"], "BLEU", "valid ppl")
-    for name, layer in (
-        *((f"`{layer}`", layer) for layer in ("tied", "bilinear", "output_structure")),
-        ("`joint`, d_j = 256", "joint256"),
-        ("`joint`, d_j = 128", "joint128"),
-        ("`context_structure`", "context_structure"),
-    ):
-        arm = f"{DE}{layer}"
-        values += [cell(arm, "BLEU"), *against_linear(arm), cell(arm, "valid ppl")]
-        texts.append(f"| {name} | {{}} | {CHANGE} | {{}} |")
-    yield Statement(PAGE, " ".join(texts), values)
+    layers = [layer for layer in LAYERS if layer != "joint512"]
+    yield table_of_layers(DE, layers, lambda arm, _: against_linear(arm))
     tied, joint, linear = (f"{WORDS}{layer}" for layer in ("tied", "joint128", "nmt"))
     text = (
         f"`tied` {{}} BLEU, {CHANGE} against `linear`, with {{}}% fewer parameters and a "
