@@ -72,7 +72,7 @@ CONVENIENCES = (
     "checkpoint_structure",
     "checkpoint_content",
     "trained_task",
-    "trained_criterion",
+    "validated_options",
     "resumed_schedule",
     "changed_options",
     "named_checkpoint",

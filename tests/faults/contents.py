@@ -12,7 +12,7 @@ from tests.faults.bad_inputs import Case, arrays_of, facts_of, holds, nothing, s
 READERS = {
     "generate": world.GENERATE,
     "validate": f"{world.VALIDATE} --task translation",
-    "resume": f"{world.TRAIN} --restore-file model.pt",
+    "resume": f"{world.TRAIN} --restore-file model.pt --max-update 4",
 }
 LARGEST = np.iinfo(np.int64).max
 

@@ -36,7 +36,7 @@ SAYS = {
     **{
         f"command {name} without arguments": f" {name}: error: the following .* required: .*{first}"
         for name, first in {
-            "neighbours": "--path, --words",
+            "neighbours": "CHECKPOINT, --words",
             "principal-components": "CHECKPOINT",
             "transform-gates": "CHECKPOINT",
             "unseen-words": "--descriptions",
@@ -99,7 +99,7 @@ SAYS = {
     "generate --path bin": "^error: bin: is a folder",
     "generate of languages that are not there": NOT_THERE.format("bin/dict.no.txt"),
     "sampled softmax --num-sampled 3 --sampler proposal --proposal-file nowhere": NOT_THERE.format(
-        "nowhere"
+        "--proposal-file nowhere"
     ),
     "sampled softmax ": "needs either --num-sampled or --sample-share",
     "all sentences longer than --max-tokens": "all are longer than --max-tokens",
@@ -151,7 +151,7 @@ SAYS = {
     "interactive, text in Latin 1": "is not UTF-8 .* byte 0xfc",
     "interactive, text in UTF-16": "is not UTF-8 .* byte 0xff",
     "interactive, sides swapped": SWAPPED,
-    "validate, candidates": "--candidates candidates.npz has no .* --eval-bleu",
+    "validate, candidates": "--candidates candidates.npz has no .* trained with --task translation",
     "validate, sides swapped": SWAPPED,
     "validate, no checkpoint": "no checkpoint: give its path as --path",
     "preprocess, no languages": "^error: train: No such file.*check the .* languages",
