@@ -28,7 +28,7 @@ CHECKS := $(addprefix tests/unit/patches/required/test_,hostile_options.py liter
 	$(addprefix tests/system/test_,signals.py resuming.py save_folder.py data_parallel.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test mutation faults soak gpu check format system lock clean
+.PHONY: help setup demo speed test mutation faults soak gpu check format system lock clean
 
 help:  ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -50,6 +50,10 @@ $(STAMP): $(wildcard requirements/*.txt) setup.py .ci/setup
 
 demo: $(STAMP)  ## train, translate and score small models (DATA=multi30k: on real captions)
 	@OUTLAYERS_PYTHON='$(BIN)/python' DATA='$(DATA)' recipes/demo/run.sh
+
+speed: $(STAMP)  ## a minute: train with 100,000 words as fairseq does, and by samples (3 GB)
+	PYTHONPATH=. OMP_NUM_THREADS=1 $(BIN)/python benchmarks/large_vocabulary.py --rounds 1 \
+		--vocabularies 100000 --arms stock adaptive sampled --updates 10 --output work/speed.json
 
 test: $(STAMP)  ## run every test that needs no GPU
 	$(PYTEST) -m "not gpu" --ignore=tests/faults $(PYTEST_ARGS)

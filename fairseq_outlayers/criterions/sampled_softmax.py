@@ -24,9 +24,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class SampledSoftmaxConfig(SamplerConfig, SoftmaxConfig):
-    num_sampled: int = ranged(0, "classes to sample per batch; or use --sample-share", at_least=0)
+    num_sampled: int = ranged(0, "draws per batch; or use --sample-share", at_least=0)
     sample_share: float = ranged(
-        0.0, "share of all classes to sample per batch, between 0 and 1", at_least=0, at_most=1
+        0.0,
+        "draws per batch as a share of the number of classes; a class that is drawn twice is "
+        "scored once, so that log_uniform at 0.25 scores about 0.1 of the classes",
+        at_least=0,
+        at_most=1,
     )
     no_logq_correction: bool = field(
         default=False,
@@ -130,7 +134,7 @@ def num_to_sample(config: Any, num_classes: int) -> int:
     if config.num_sampled > num_classes:
         raise UserError(
             f"--num-sampled {config.num_sampled}: the target dictionary has only {num_classes} "
-            "classes; use a smaller number, --sample-share 0.1, or --criterion full_softmax to "
+            "classes; use a smaller number, --sample-share 0.25, or --criterion full_softmax to "
             "score all of them"
         )
     # Rounded first: .29 * 100 is 28.999999999999996 in floating point.

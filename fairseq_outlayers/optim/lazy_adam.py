@@ -84,7 +84,7 @@ class LazyAdam(FairseqOptimizer):
 
     @property
     def optimizer_config(self) -> Dict[str, Any]:
-        """Arguments of the optimizer; they override those of a checkpoint."""
+        """Arguments of a new optimizer; a resumed one has those of its checkpoint."""
         return {
             "lr": self.cfg.lr if isinstance(self.cfg.lr, float) else self.cfg.lr[0],
             "betas": parse_betas(self.cfg.adam_betas),

@@ -150,7 +150,7 @@ def clip_norm(
     if not numbers:
         return torch.zeros(())
     wide = functools.reduce(torch.promote_types, {each.dtype for each in numbers}, torch.float32)
-    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(numbers, 2, wide)).float())
+    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(numbers, 2, wide)))
     if aggregate is not None:
         norm = aggregate(norm)
     if max_norm > 0:

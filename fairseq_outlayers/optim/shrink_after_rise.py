@@ -1,4 +1,4 @@
-"""A learning rate that shrinks after every validation once the validation loss has risen."""
+"""A learning rate that shrinks after every epoch once the validation loss has risen."""
 
 import math
 from dataclasses import dataclass
@@ -29,6 +29,8 @@ class ShrinkAfterRiseConfig(FairseqDataclass):
     lr: List[float] = II("optimization.lr")  # noqa: RUF009 - an interpolation, never changed
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
     disable_validation: bool = II("dataset.disable_validation")
+    validate_interval: int = II("dataset.validate_interval")
+    validate_interval_updates: int = II("dataset.validate_interval_updates")
 
 
 @register_lr_scheduler("shrink_after_rise", dataclass=ShrinkAfterRiseConfig)
@@ -51,6 +53,12 @@ class ShrinkAfterRise(FairseqLRScheduler):
             raise UserError(
                 "--lr-scheduler shrink_after_rise shrinks by the validation loss, and "
                 "--disable-validation leaves it none; use --lr-scheduler fixed"
+            )
+        if cfg.validate_interval > 1 and cfg.validate_interval_updates > 0:
+            raise UserError(
+                f"--validate-interval {cfg.validate_interval}: --lr-scheduler shrink_after_rise "
+                "sees only validations at the end of an epoch, not those of "
+                "--validate-interval-updates; use --validate-interval 1, or --lr-scheduler fixed"
             )
         check_ranges(cfg, ShrinkAfterRiseConfig)
         self.previous: Optional[float] = None

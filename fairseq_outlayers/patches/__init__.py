@@ -5,7 +5,8 @@ file that changes anything else, such as a setting of PyTorch, does so in a func
 
 ``required/`` contains what models and guarantees of this package need: checkpoints load with
 current PyTorch, they cannot run code, no data or progress is lost. ``conveniences/`` makes error
-messages readable; the environment variable ``OUTLAYERS_CONVENIENCES=0`` disables them.
+messages readable, and refuses input that fairseq would accept silently; the environment variable
+``OUTLAYERS_CONVENIENCES=0`` disables them.
 
 :func:`apply` runs at import, when fairseq reads ``--user-dir``, before any data or checkpoint is
 opened.

@@ -18,9 +18,10 @@ TRANSFORMER = "--max-source-positions 64 --max-target-positions 64 --criterion c
 # Commands, and the file that their checkpoint becomes.
 MODELS = {
     "checkpoints/checkpoint_best.pt": f"train data-bin {COMMON} {SMALL}",
+    "checkpoints/seed2/checkpoint_best.pt": f"train data-bin {COMMON} {SMALL} --seed 2",
     "checkpoints/tied.pt": f"train data-bin {COMMON} {SMALL} --output-layer tied",
     "checkpoints/joint.pt": f"train data-bin {COMMON} {SMALL} --output-layer joint",
-    "checkpoints/joint/checkpoint_best.pt": f"train data-bin {COMMON} {SMALL} --output-layer joint",
+    "checkpoints/tied/checkpoint_best.pt": f"train data-bin {COMMON} {SMALL} --output-layer tied",
     "checkpoints/uncorrected.pt": f"train data-bin {COMMON} {SMALL} --task translation_outlayers "
     "--criterion partition_softmax --partition-size 100 --partition-correction none",
     "checkpoints/stock/checkpoint_best.pt": f"train data-bin {COMMON} {TRANSFORMER} "
@@ -123,7 +124,8 @@ class Readers:
         for name in ("tokenized", "bpe"):  # what segmentation leaves as it is
             shutil.copytree(folder / "raw", folder / name)
         shutil.copy(folder / "raw" / "train.de", folder / "tokenized" / "mono.de")
-        self.shell.run(f"{WORDS}\n{TEXT}", folder)
+        # Pages call it data-bin, or, beside data in other units, words-bin.
+        self.shell.run(f"{WORDS}\nln -s data-bin words-bin\n{TEXT}", folder)
 
     def _make_trained(self, folder: Path) -> None:
         """Words, models trained for an epoch, and candidate lists."""
@@ -155,7 +157,7 @@ class Readers:
             "python data_prep/extract_embeddings.py --vectors vectors.vec "
             f"--train tokenized/train.de --output external.de\n{external}\n"
             "python data_prep/build_subword_table.py lm-bin/dict.txt --units morphs\n"
-            "mv data-bin words-bin",
+            "rm words-bin\nmv data-bin words-bin",
             folder,
         )
 

@@ -251,6 +251,23 @@ def test_model_options_that_have_changed_are_reported(arch, data, tmp_path):
     assert f"starts from the checkpoint {options} 'tanh' (checkpoint: 'relu')" in said[3]
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "lazy_adam"])
+def test_options_of_the_optimizer_that_its_state_overrides_are_reported(optimizer, data, tmp_path):
+    command = ["train", data, *COMMON, *LSTM, "--save-dir", tmp_path, "--optimizer", optimizer]
+    decayed = ["--weight-decay", 0.5, "--lr", 0.02]
+    overrides = ["--optimizer-overrides", "{'weight_decay': 0.5}"]
+    succeed(*command, "--max-update", 2)
+    same, changed, overridden = (
+        succeed(*command, *more, "--max-update", updates)
+        for updates, more in ((4, []), (6, decayed), (8, [*decayed, *overrides]))
+    )
+    said = "--weight-decay 0.5 has no effect: the training continues with the optimizer's 0.0 (to"
+    assert said in changed.stdout + changed.stderr
+    assert (changed.stdout + changed.stderr).count("has no effect") == 1
+    for silent in (same, overridden):
+        assert "has no effect" not in silent.stdout + silent.stderr
+
+
 def test_fine_tuning_does_not_report_options_of_the_layer_that_it_replaces(data, tmp_path):
     command = ["train", data, *COMMON, "--embed-dim", 8, "--hidden-size", 8, *PAIR]
     before = ["--arch", "joint_lstm", "--joint-dim", 8, "--joint-activation", "relu"]

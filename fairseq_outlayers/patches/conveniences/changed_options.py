@@ -1,10 +1,12 @@
-"""Report model options that differ from those of the checkpoint that a training starts from.
+"""Report options that differ from those of the checkpoint that a training starts from.
 
-fairseq loads the weights and ignores the options. An option that changes shapes fails there. One
-that changes only the function, such as ``--joint-activation`` or ``--leak-rate``, continues with
-weights that were trained for another function, silently.
+fairseq loads the weights and ignores the options of the model. An option that changes shapes fails
+there. One that changes only the function, such as ``--joint-activation`` or ``--leak-rate``,
+continues with weights that were trained for another function, silently. Options of the optimizer,
+such as ``--weight-decay``, are those of its state, so the given ones have no effect.
 """
 
+import ast
 import logging
 from typing import Any, Callable, Container, Dict, Set, Tuple
 
@@ -38,7 +40,31 @@ def _report_changes(
         if listed:
             how = "continues" if resumes else "starts from the checkpoint"
             logger.warning(f"the training {how} with other model options: {listed}")
+        if resumes and not trainer.cfg.checkpoint.reset_optimizer:
+            _report_ignored(stored.get("optimizer"), trainer)
     return loaded
+
+
+def _report_ignored(stored: Any, trainer: Any) -> None:
+    """Warn of options of the optimizer whose values are those of the loaded state.
+
+    Args:
+        stored: the optimizer's options in the checkpoint; before Hydra, its name.
+    """
+    from fairseq_outlayers.checkpoints.stored_options import changed_values
+
+    if not isinstance(stored, dict):
+        return
+    given = plain(trainer.cfg.optimizer, resolve=True, enum_to_str=True)
+    # --adam-betas is betas there; the learning rate is the schedule's.
+    loaded = trainer.optimizer.param_groups[0].keys() - {"params", "lr"}
+    loaded -= ast.literal_eval(trainer.cfg.checkpoint.optimizer_overrides).keys()
+    names = [name for name in given if name.endswith(tuple(loaded))]
+    for name, (old, new) in changed_values(stored, given, names).items():
+        logger.warning(
+            f"{as_flag(name)} {new!r} has no effect: the training continues with the optimizer's "
+            f"{old!r} (to change it: --optimizer-overrides)"
+        )
 
 
 def options_of_exchanged_parts(changed: Container[str]) -> Set[str]:

@@ -24,15 +24,13 @@ def against_full(arm: str) -> tuple[float, ...]:
 
 def readme() -> Iterator[Statement]:
     """README.md."""
-    text = (
-        f"In a Transformer reshuffled partitions have {PERCENT} less perplexity than 4,500 samples"
-    )
+    text = f"In a Transformer reshuffled partitions have {PERCENT} less perplexity than 4,500 draws"
     yield Statement(README, text, less(T_NEW, T_MANY, "valid"))
     for name, arm in (
         ("partitions, `--reshuffle-partitions`", NEW),
         ("partitions", FIXED),
-        ("sampled softmax, 4,500 samples", MANY),
-        ("sampled softmax, 2,000 samples", FEW),
+        ("sampled softmax, 4,500 draws", MANY),
+        ("sampled softmax, 2,000 draws", FEW),
     ):
         values = [100 * cell(arm, "share"), *against_full(arm)]
         yield Statement(README, f"| {name} | {{}}% | {PERCENT} | {CHANGE} |", values)
@@ -105,7 +103,7 @@ def page() -> Iterator[Statement]:
     assert cell(NEW, "valid ppl") < min(cell(arm, "valid ppl") for arm in (FULL, MANY, FEW, FIXED))
     text = f"In a Transformer they had {PERCENT} less than samples"
     yield Statement(PAGE, text, less(T_NEW, T_MANY, "valid"))
-    text = "(one seed a size, {} to {}% of the words)"
+    text = "(one seed a size, partitions of {} to {}% of the words)"
     shares = [100 * cell(f"lv_corrected_tau{size}", "share") for size in (500, 8000)]
     yield Statement(PAGE, text, shares)
 

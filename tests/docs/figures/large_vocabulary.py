@@ -44,8 +44,8 @@ def readme() -> Iterator[Statement]:
         values = [x for cell in cells for x in cell[: form.count("{}")]]
         yield Statement(README, f"{name} | {form} | {form} |", values)
     text = (
-        "The LSTM's {} times have three factors: our LSTM {}, samples instead of a full softmax "
-        "{}, `lazy_adam` {} (medians of five rounds, so their product is not exactly {})."
+        "The LSTM's {} times break down into {} (our LSTM), {} (samples instead of a full softmax) "
+        "and {} (`lazy_adam`); these are medians, so their product is not exactly {}."
     )
     samples = LSTM.times("sampled")[0]
     yield Statement(README, text, [samples, *factors(), samples])
@@ -102,8 +102,9 @@ def page() -> Iterator[Statement]:
     ):
         cells = [x for size in SIZES for x in (LSTM.speed(arm, size), LSTM.peak(arm, size) / 1000)]
         yield Statement(PAGE, f"| {name} |" + " {} ({} GB) |" * 3, cells)
-    text = "and are [{} times](#speed) as fast as partitions with 500,000 words"
-    yield Statement(PAGE, text, [LSTM.times("sampled", of="partitions")[0]])
+    text = "are [{} times](#speed) as fast as partitions (an LSTM; a Transformer {} times)"
+    both = [model.times("sampled", of="partitions")[0] for model in BOTH]
+    yield Statement(PAGE, text, both)
     text = "({} to {} times fairseq's LSTM by partitions, {} to {} by samples; [two rounds]"
     both = [*sorted(gpu_times("partitions")), *sorted(gpu_times("sampled"))]
     yield Statement(PAGE, text, both)

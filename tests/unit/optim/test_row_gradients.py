@@ -67,6 +67,12 @@ def test_a_norm_over_processes_is_what_counts_if_one_is_given(parameters):
         torch.testing.assert_close(gradient, reference, rtol=1e-5, atol=0)
 
 
+def test_a_norm_in_double_precision_is_not_rounded():
+    weight = torch.nn.Parameter(torch.zeros(2, dtype=torch.float64))
+    weight.grad = torch.tensor([1.0, 1e-4], dtype=torch.float64)
+    assert row_gradients.clip_norm([weight], 0.0).item() == pytest.approx(1 + 5e-9, abs=1e-16)
+
+
 def test_without_any_gradient_the_norm_is_zero(parameters):
     assert row_gradients.clip_norm(parameters[3:], 1.0) == 0
 

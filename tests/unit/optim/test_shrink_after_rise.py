@@ -18,8 +18,18 @@ class Optimizer(FairseqOptimizer):
         self._optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=9.0)
 
 
-def schedule(shrink=0.5, lr=(1.0,), maximize=False, disable_validation=False, force_anneal=None):
+def schedule(
+    shrink=0.5,
+    lr=(1.0,),
+    maximize=False,
+    disable_validation=False,
+    force_anneal=None,
+    validate_interval=1,
+    validate_interval_updates=0,
+):
     config = SimpleNamespace(
+        validate_interval=validate_interval,
+        validate_interval_updates=validate_interval_updates,
         lr=list(lr),
         force_anneal=force_anneal,
         lr_shrink=shrink,
@@ -103,6 +113,13 @@ def test_a_schedule_that_is_reset_begins_at_its_own_rate(reset, expected):
 def test_without_validation_it_is_refused():
     with pytest.raises(UserError, match="--disable-validation leaves it none"):
         schedule(disable_validation=True)
+
+
+def test_it_is_refused_where_all_validations_are_within_epochs():
+    with pytest.raises(UserError, match=r"--validate-interval 100: .* at the end of an epoch"):
+        schedule(validate_interval=100, validate_interval_updates=50)
+    schedule(validate_interval=100)
+    schedule(validate_interval_updates=50)
 
 
 def test_several_learning_rates_are_refused():
