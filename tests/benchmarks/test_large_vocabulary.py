@@ -1,6 +1,7 @@
 """The benchmark of large vocabularies takes off what there is, and no more."""
 
 import importlib
+import shlex
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,20 @@ def benchmark(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     yield importlib.import_module("large_vocabulary")
     sys.modules.pop("large_vocabulary", None)
+
+
+def test_make_speed_asks_for_what_the_benchmark_has(benchmark, monkeypatch):
+    (rule,) = (
+        rule
+        for rule in (BENCHMARKS.parent / "Makefile").read_text().split("\n\n")
+        if rule.startswith("speed:")
+    )
+    command = rule.replace("\\\n", "").partition("benchmarks/large_vocabulary.py")[2]
+    monkeypatch.setattr(sys, "argv", ["large_vocabulary.py", *shlex.split(command)])
+    settings = benchmark.parse_arguments()
+    assert settings.arms == ["stock", "adaptive", "sampled"]
+    assert settings.vocabularies == [100_000]
+    assert not settings.output.is_relative_to("results")  # which has measurements of five rounds
 
 
 @pytest.mark.parametrize(("updates", "leaves"), [(2, False), (3, True), (50, True)])
