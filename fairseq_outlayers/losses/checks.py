@@ -101,16 +101,18 @@ def check_targets(targets: Tensor, num_classes: int) -> None:
 
 
 def check_ascending(ids: Tensor) -> None:
-    """Refuse ids that are negative, or not ascending and distinct, on a CPU.
+    """Refuse ids that are negative, or not ascending and distinct.
 
     Raises:
-        ValueError: with the first such id or pair.
+        ValueError: with the first such id or pair. On an accelerator, which fails later and without
+            them, if ids are not ascending.
     """
+    wrong = ids[1:] <= ids[:-1]
     if not _may_read(ids):
+        _fail_later(wrong)
         return
     if len(ids) > 0 and int(ids[0]) < 0:
         raise ValueError(f"sampled id {int(ids[0])}: must be a class, at least 0")
-    wrong = ids[1:] <= ids[:-1]
     if wrong.any():
         first = int(wrong.nonzero()[0])
         raise ValueError(
@@ -120,25 +122,37 @@ def check_ascending(ids: Tensor) -> None:
 
 
 def check_included(sampled_ids: Tensor, targets: Tensor, columns: Tensor) -> None:
-    """Refuse targets that are not among the sampled classes, on a CPU.
+    """Refuse targets that are not among the sampled classes.
 
     Args:
         sampled_ids: ascending, ``(S,)``.
         targets: ``(N,)``.
         columns: where in ``sampled_ids`` each target would be, ``(N,)``.
     Raises:
-        ValueError: with the first such target.
+        ValueError: with the first such target. An accelerator fails later and without it.
     """
-    if not _may_read(targets) or len(targets) == 0:
+    if len(targets) == 0:
         return
     wrong = columns >= len(sampled_ids)
     if len(sampled_ids) > 0:
         wrong = wrong | (sampled_ids[columns.clamp(max=len(sampled_ids) - 1)] != targets)
-    if wrong.any():
+    if not _may_read(targets):
+        _fail_later(wrong)
+    elif wrong.any():
         raise ValueError(
             f"target {int(targets[wrong][0])} is not among the sampled ids: includes_targets needs "
             "all of them"
         )
+
+
+def _fail_later(wrong: Tensor) -> None:
+    """Make an accelerator fail where something is wrong, without waiting for it.
+
+    Its kernels refuse ids out of range, but would compute something else with ids in another order.
+    Nothing is checked while a graph is traced.
+    """
+    if type(wrong) is Tensor and not torch.compiler.is_compiling():
+        torch._assert_async(~wrong.any())
 
 
 def _may_read(tensor: Tensor) -> bool:

@@ -58,7 +58,7 @@ def scored_classes(
     Raises:
         ValueError: if targets have several dimensions, or, on a CPU, if sampled ids are not
             ascending and distinct, a target is negative, or is not among them in spite of
-            ``includes_targets``.
+            ``includes_targets``. An accelerator fails in a later operation instead.
     """
     check_flat(targets)
     check_ascending(sampled_ids)

@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_outlayers.losses import (
     ClassBlock,
+    checks,
     full_nll,
     sampled_nll,
     scored_classes,
@@ -365,6 +366,22 @@ def test_targets_known_to_be_sampled_are_found_without_looking_for_others():
         ids, rows = scored_classes(sampled, targets, includes)
         assert ids.tolist() == [3, 5, 9]
         assert rows.tolist() == [1, 2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("ids", "includes_targets"),
+    [([9, 2, 7, 3], False), ([2, 3, 3, 9], False), ([2, 3, 9], True), ([], True)],
+)
+def test_an_accelerator_fails_where_a_sampler_breaks_its_contract(
+    ids, includes_targets, monkeypatch
+):
+    """It asserts instead of reading values, which would wait; on a CPU this fails at once."""
+    monkeypatch.setattr(checks, "_may_read", lambda tensor: False)
+    targets = torch.tensor([7, 2, 5])
+    sampled = torch.tensor(ids, dtype=torch.int64)
+    with pytest.raises(RuntimeError):
+        scored_classes(sampled, targets, includes_targets=includes_targets)
+    scored_classes(torch.tensor([2, 5, 7, 9]), targets, includes_targets=includes_targets)
 
 
 @pytest.mark.parametrize("ids", [[1, 3, 2], [1, 2, 2]])
