@@ -13,7 +13,12 @@ from torch import Tensor
 from fairseq_outlayers.checkpoints.names import AVERAGE
 from fairseq_outlayers.checkpoints.partition_correction import is_corrected_model
 from fairseq_outlayers.checkpoints.stored import load_stored, refuse_not_finite
-from fairseq_outlayers.checkpoints.stored_options import arch_of, changed_values, model_options
+from fairseq_outlayers.checkpoints.stored_options import (
+    arch_of,
+    changed_values,
+    model_options,
+    training_option,
+)
 from fairseq_outlayers.errors import UserError, as_flag, require_new_file
 from fairseq_outlayers.registered_options import actions_of
 
@@ -33,14 +38,14 @@ def average(paths: Sequence[str], output: Path) -> int:
     Sums are in float64. Training cannot continue from it: it has no state of the optimizer.
 
     Args:
-        paths: checkpoints of one model, at least two.
+        paths: checkpoints of one training, or of models fine-tuned from one, at least two.
         output: of the new checkpoint, which must not exist.
     Returns:
         The number of averaged parameters.
     Raises:
-        UserError: if the checkpoints are not of one model, two have equal parameters, one has
-            NaN or infinite weights, some were trained by partitions without correction, or
-            ``output`` cannot be written.
+        UserError: if the checkpoints are not of one model or have other seeds of the training, two
+            have equal parameters, one has NaN or infinite weights, some were trained by partitions
+            without correction, or ``output`` cannot be written.
     """
     if len(set(paths)) < max(2, len(paths)):
         raise UserError("give two checkpoints or more, each once")
@@ -49,6 +54,7 @@ def average(paths: Sequence[str], output: Path) -> int:
     means: Dict[str, Tensor] = {}
     earlier: Dict[str, str] = {}
     options: Mapping[str, Any] = {}
+    origin: Tuple[Any, Any] = (None, None)
     for path in paths:
         state = load_stored(path)
         refuse_not_finite(path, _parameters(state["model"]))
@@ -66,10 +72,11 @@ def average(paths: Sequence[str], output: Path) -> int:
             )
         if not means:
             means = {name: _to_sum(tensor) for name, tensor in state["model"].items()}
-            options = model_options(state)
+            options, origin = model_options(state), _origin(state)
         else:
             _add(means, state["model"], path, paths[0])
             _require_same_options(options, state, path, paths[0])
+            _require_same_origin(origin, state, path, paths[0])
     for name, tensor in state["model"].items():
         if tensor.is_floating_point():
             state["model"][name] = (means[name] / len(paths)).to(tensor.dtype)
@@ -93,6 +100,29 @@ def _require_same_options(
             f"{path} has {as_flag(name)} {value}, {first} {before}: average checkpoints of one "
             "model"
         )
+
+
+def _origin(state: Dict[str, Any]) -> Tuple[Any, Any]:
+    """The seed of a checkpoint's training, and the model that it was fine-tuned from."""
+    start = training_option(state, "checkpoint", "finetune_from_model")
+    return training_option(state, "common", "seed"), start
+
+
+def _require_same_origin(
+    origin: Tuple[Any, Any], state: Dict[str, Any], path: str, first: str
+) -> None:
+    """Refuse models of two seeds, whose mean is no model, unless they began as one model.
+
+    Raises:
+        UserError: if both seeds are known and differ.
+    """
+    (before, start), (seed, other) = origin, _origin(state)
+    if None in (before, seed) or before == seed or (start and start == other):
+        return
+    raise UserError(
+        f"{path} has --seed {seed}, {first} {before}: average checkpoints of one training, or of "
+        "models with one --finetune-from-model"
+    )
 
 
 def _scored_options(arch: str) -> List[str]:

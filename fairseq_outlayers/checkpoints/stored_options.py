@@ -60,6 +60,18 @@ def model_options(state: Dict[str, Any]) -> Mapping[str, Any]:
     return options if isinstance(options, Mapping) else vars(options)
 
 
+def training_option(state: Dict[str, Any], part: str, name: str) -> Any:
+    """An option of fairseq's configuration in a checkpoint; None if it has none of this name.
+
+    Args:
+        state: with all options in one namespace if it is old.
+        part: of the configuration, ``common`` say.
+        name: of the option.
+    """
+    whole = option_of(state["cfg"], part) if state.get("args") is None else state["args"]
+    return option_of(whole, name)
+
+
 def _stored_model(state: Dict[str, Any]) -> Any:
     return state["cfg"]["model"] if state.get("args") is None else state["args"]
 

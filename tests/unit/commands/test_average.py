@@ -125,6 +125,59 @@ def test_options_of_the_training_may_differ(tmp_path, arch, options):
     assert average(*paths, output=tmp_path / "mean.pt")["extra_state"] == {AVERAGE: 2}
 
 
+def with_training(path, common, start, old=False):
+    """Change a checkpoint's seed and ``--finetune-from-model``; old ones have one namespace."""
+    state = torch.load(path)
+    if old:
+        options = state["cfg"]["task"] | state["cfg"]["model"] | common
+        state |= {"cfg": None, "args": Namespace(**options | {"finetune_from_model": start})}
+    else:
+        state["cfg"]["common"] = common
+        state["cfg"]["checkpoint"]["finetune_from_model"] = start
+    torch.save(state, path)
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize(
+    ("seeds", "starts"),
+    [
+        ((1, 2), (None, None)),
+        ((1, 2), ("", "")),
+        ((3, 1), ("start.pt", None)),
+        ((1, 2), ("start.pt", "other.pt")),
+    ],
+)
+def test_checkpoints_of_two_trainings_are_refused_by_their_seeds(tmp_path, old, seeds, starts):
+    paths = [save_checkpoint(tmp_path, "luong_lstm", seed=seed) for seed in (1, 2)]
+    for path, seed, start in zip(paths, seeds, starts, strict=True):
+        with_training(path, {"seed": seed}, start, old)
+    message = (
+        f"^{paths[1]} has --seed {seeds[1]}, {paths[0]} {seeds[0]}: average checkpoints of one "
+        "training, or of models with one --finetune-from-model$"
+    )
+    with pytest.raises(UserError, match=message):
+        average(*paths, output=tmp_path / "mean.pt")
+    assert not (tmp_path / "mean.pt").exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "start", "old"),
+    [
+        ({"seed": 1}, {"seed": 1}, None, False),
+        ({"seed": 1}, {"seed": 2}, "start.pt", False),
+        ({"seed": 1}, {"seed": 2}, "start.pt", True),
+        ({"seed": 1}, {}, None, True),
+    ],
+)
+def test_one_training_fine_tuned_models_of_one_start_and_unknown_seeds_pass(
+    tmp_path, first, second, start, old
+):
+    paths = [save_checkpoint(tmp_path, "luong_lstm", seed=seed) for seed in (1, 2)]
+    for path, common in zip(paths, (first, second), strict=True):
+        with_training(path, common, start, old)
+    assert average(*paths, output=tmp_path / "mean.pt")["extra_state"] == {AVERAGE: 2}
+
+
 @pytest.mark.parametrize("command", ["average", "partition-correction"])
 @pytest.mark.parametrize(
     ("changed", "message"),
