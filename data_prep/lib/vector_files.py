@@ -18,6 +18,7 @@ LONGEST_NUMBER = 64  # bytes, including the space before it
 LONGEST_FIRST_LINE = 1 << 20  # bytes, while the dimensions are unknown
 MOST_DIMENSIONS = 100_000
 MOST_DIGITS = 20  # of a number in a header
+END = -(2.0**-100)  # read after the numbers of a line; exact in float32, and no number of vectors
 
 
 class Block(NamedTuple):
@@ -246,9 +247,11 @@ def header_of(line: bytes, path: Path) -> tuple[int, int] | None:
 def _numbers(text: bytes) -> np.ndarray | None:
     """The numbers of a text, or None if it contains anything else."""
     try:
-        return np.fromstring(text, np.float32, sep=" ")
-    except ValueError:
+        read = np.fromstring(text + b" %r" % END, np.float32, sep=" ")
+    except (ValueError, DeprecationWarning):
         return None
+    # NumPy 2.2 stops at what is no number, and only warns: then it has not read END.
+    return read[:-1] if len(read) and read[-1] == END else None
 
 
 def _decoded(word: bytes) -> str:

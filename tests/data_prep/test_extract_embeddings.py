@@ -12,7 +12,7 @@ import pytest
 
 from lib.back_off import diagnose, other_forms
 from lib.coverage import NONE, OWN, Coverage
-from lib.vector_files import BinaryVectors
+from lib.vector_files import BinaryVectors, TextVectors
 
 import extract_embeddings
 from fairseq_outlayers.errors import UserError
@@ -360,8 +360,6 @@ ZEROS = b"".join(word + b" " + struct.pack("<2f", 0.0, 0.0) for word in (b"a", b
     ],
 )
 def test_a_file_of_vectors_that_cannot_be_whole_is_refused(tmp_path, name, content, message):
-    from lib.vector_files import BinaryVectors, TextVectors
-
     path = tmp_path / name
     path.write_bytes(content)
 
@@ -374,10 +372,57 @@ def test_a_file_of_vectors_that_cannot_be_whole_is_refused(tmp_path, name, conte
         read()
 
 
+def until_the_first_mistake(text, dtype, sep):
+    """``numpy.fromstring`` of NumPy 2.2, which returns what it has read and warns."""
+    number = rb"[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?"
+    read = re.match(rb"\s*%b(?:\s+%b)*" % (number, number), text)
+    return np.array(read[0].split() if read else [], dtype)
+
+
+@pytest.fixture(params=["installed", "2.2"])
+def numpy_version(request, monkeypatch):
+    if request.param == "2.2":
+        monkeypatch.setattr(np, "fromstring", until_the_first_mistake)
+
+
+@pytest.mark.usefixtures("numpy_version")
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "of 0.4 0.5 0.6x",
+        "of 0.4 0.5 0.6 x",
+        "of 0.4 0.5x 0.6",
+        "of 0.4 0.5 0.6 7 x",
+        "of 0.4 0.5 0.6x 7",
+        "of 0.4 0.5 0.6-7",
+        "of 0.4 0.5 0.6,7",
+        "of 0.4 0.5 0.6 \0",
+        "of 0.4 0.5",
+        "of 0.4 0.5 0.6 0.7",
+        "of a 0.5 0.6 0.7 0.8",
+    ],
+)
+def test_a_line_of_something_else_than_a_word_and_numbers_is_refused(tmp_path, damaged):
+    path = tmp_path / "v.glove"
+    path.write_text(f"the 0.1 0.2 0.3\n{damaged}\n")
+    with pytest.raises(UserError, match=r"v.glove:2: expected a word and 3 number\(s\), found"):
+        list(TextVectors(path, has_header=False).blocks())
+
+
+@pytest.mark.usefixtures("numpy_version")
+def test_words_of_a_text_may_contain_spaces(tmp_path):
+    words = ["the", "at name@domain.com", ". . .", "1-800 x"]
+    path = tmp_path / "v.glove"
+    path.write_text("".join(f"{word} {n} -2e-1  0.3 \n" for n, word in enumerate(words)))
+    (block,) = TextVectors(path, has_header=False).blocks()
+    assert block.words == words
+    expected = [[n, np.float32(-0.2), np.float32(0.3)] for n in range(len(words))]
+    np.testing.assert_array_equal(block.vectors, expected)
+
+
 @pytest.mark.parametrize("header", [b"", b"2 2\n"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path, header, mark):
-    from lib.vector_files import TextVectors
     from lib.vector_formats import detect_format
 
     path = tmp_path / "words.txt"
@@ -388,10 +433,6 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path, header, mark):
 
 
 def test_a_compressed_line_of_gigabytes_is_refused_after_a_few_bytes_of_it(tmp_path):
-    import gzip
-
-    from lib.vector_files import TextVectors
-
     path = tmp_path / "bomb.vec.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(b"1 2\n" + b"1 " * 5_000_000)
