@@ -142,7 +142,7 @@ class LanguageModel(TrainedModels):
         self,
         text: str = "",
         max_units: int = 20,
-        beam: int = 5,
+        beam: Optional[int] = None,
         sampling: bool = False,
         seed: Optional[int] = None,
         **generation: Unpack[ContinuationOptions],
@@ -152,7 +152,8 @@ class LanguageModel(TrainedModels):
         Args:
             text: the prompt.
             max_units: maximal number of units to add; fewer where the model's positions end.
-            beam: number of hypotheses, or of samples.
+            beam: number of hypotheses, 5 by default. With ``sampling`` the number of samples, 1
+                by default; the one with the highest score is returned.
             sampling: sample units instead of searching for the best.
             seed: of the samples, 1 by default.
             generation: any other search option of ``fairseq-interactive``: ``temperature=0.8``,

@@ -11,6 +11,7 @@ from fairseq_outlayers.hub.arguments import as_keyword, checked
 from fairseq_outlayers.stock.ranges import check_stock_ranges
 from fairseq_outlayers.suggestions import did_you_mean
 
+BEAM, SAMPLES = 5, 1  # defaults; the best of several samples does not follow the distribution
 REMEDIES = {  # for options that this package replaces by others
     "nbest": "the best hypothesis alone is returned; leave it out",
     "print_alignment": "translations have an alignment; leave it out",
@@ -44,13 +45,15 @@ def checked_search(
     """Options of a search, by fairseq's names, in the types that fairseq declares.
 
     Args:
-        options: as given.
+        options: as given; a ``beam`` of None is the default.
         num_words: that a search can choose from.
         spelled: an option in messages, of its name or of its name and value.
     Raises:
         UserError: for a value of another type or out of its range, or options that exclude each
             other.
     """
+    if options["beam"] is None:
+        options = {**options, "beam": SAMPLES if options.get("sampling") else BEAM}
     options = checked(options, GenerationConfig)
     given = SimpleNamespace(**{"min_len": 1, **options})
     check_stock_ranges(given, spelled)

@@ -89,23 +89,23 @@ class Translator(TrainedModels):
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
-        self, texts: str, beam: int = ..., **options: Unpack[TranslateKeywords]
+        self, texts: str, beam: Optional[int] = ..., **options: Unpack[TranslateKeywords]
     ) -> Translation: ...
 
     @overload
     def translate(
-        self, texts: Sequence[str], beam: int = ..., **options: Unpack[TranslateKeywords]
+        self, texts: Sequence[str], beam: Optional[int] = ..., **options: Unpack[TranslateKeywords]
     ) -> List[Translation]: ...
 
     @overload
     def translate(
-        self, texts: Iterator[str], beam: int = ..., **options: Unpack[TranslateKeywords]
+        self, texts: Iterator[str], beam: Optional[int] = ..., **options: Unpack[TranslateKeywords]
     ) -> Iterator[Translation]: ...
 
     def translate(
         self,
         texts: Union[str, Iterable[str]],
-        beam: int = 5,
+        beam: Optional[int] = None,
         batch_size: int = 32,
         max_len_a: float = MAX_LEN_A,
         max_len_b: int = MAX_LEN_B,
@@ -118,7 +118,8 @@ class Translator(TrainedModels):
         Args:
             texts: a sentence, a list of sentences, or an iterator, which is read lazily. A line end
                 within a text counts as a space; a byte order mark before the first text is dropped.
-            beam: number of hypotheses.
+            beam: number of hypotheses, 5 by default. With ``sampling=True`` the number of samples
+                of each sentence, 1 by default; the one with the highest score is returned.
             batch_size: sentences per batch.
             max_len_a, max_len_b: translations have at most ``a * source length + b`` units.
             length_penalty: exponent of the length that scores are divided by.

@@ -7,6 +7,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+import torch
 from fairseq.dataclass.configs import GenerationConfig
 
 from fairseq_outlayers import load
@@ -224,6 +225,34 @@ def test_numbers_of_numpy_are_numbers(translator):
     of_numpy = {"beam": np.int64(2), "batch_size": np.int16(1), "length_penalty": np.float32(0.5)}
     (expected,), (found,) = (translator.translate(["w1"], **each) for each in (given, of_numpy))
     assert (found.target, found.score) == (expected.target, expected.score)
+
+
+@pytest.mark.parametrize("model", ["translator", "language_model"])
+def test_a_sample_is_one_by_default_and_the_best_of_several_is_more_probable(model, request):
+    loaded, count = request.getfixturevalue(model), 50
+
+    def mean_score(**beam):
+        torch.manual_seed(1)
+        if model == "translator":
+            found = loaded.translate(["w1 w2"] * count, sampling=True, **beam)
+        else:
+            found = [loaded.continue_("w1", sampling=True, seed=n, **beam) for n in range(count)]
+        return np.mean([each.score for each in found])
+
+    assert mean_score() == mean_score(beam=None) == mean_score(beam=1) < mean_score(beam=5)
+
+
+def test_a_search_has_five_hypotheses_by_default(translator, language_model, monkeypatch):
+    beams = []
+    for model in (translator, language_model):
+        built = model.build_generator
+        monkeypatch.setattr(
+            model, "build_generator", lambda o, b=built: beams.append(o["beam"]) or b(o)
+        )
+    translator.translate("w1")
+    translator.translate("w1", None, sampling=False)
+    language_model.continue_("w1")
+    assert beams == [5, 5, 5]
 
 
 def test_a_seed_without_samples_is_refused(language_model):

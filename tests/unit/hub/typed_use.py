@@ -13,6 +13,7 @@ assert_type(translator, Translator)
 assert_type(translator.translate("ein hund"), Translation)
 assert_type(translator.translate(["ein hund"], 5, batch_size=8), List[Translation])
 assert_type(translator.translate(iter(["ein hund"]), temperature=0.5), Iterator[Translation])
+assert_type(translator.translate("ein hund", None, sampling=True), Translation)
 
 language_model = load(["one.pt", "two.pt"], kind=LanguageModel, device="cuda")
 assert_type(language_model, LanguageModel)
