@@ -56,6 +56,6 @@ def checked_search(
         options = {**options, "beam": SAMPLES if options.get("sampling") else BEAM}
     options = checked(options, GenerationConfig)
     given = SimpleNamespace(**{"min_len": 1, **options})
-    check_stock_ranges(given, spelled)
+    check_stock_ranges(given, spelled, empty_lines=False)
     check_strategy(given, num_words, spelled)
     return options

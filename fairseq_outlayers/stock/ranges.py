@@ -144,12 +144,15 @@ TEXTS: Dict[str, Callable[[str], float]] = {
 REFERENCE = "${"
 
 
-def check_stock_ranges(options: Any, spelled: Callable[..., str] = as_flag) -> None:
+def check_stock_ranges(
+    options: Any, spelled: Callable[..., str] = as_flag, empty_lines: bool = True
+) -> None:
     """Check the numbers of a parsed command line.
 
     Args:
         options: a namespace; numbers that are not in the table must be finite.
         spelled: an option in messages, of its name or of its name and value.
+        empty_lines: whether empty sources are searched.
     Raises:
         UserError: for the first number out of its range, or options that exclude each other.
     """
@@ -166,7 +169,7 @@ def check_stock_ranges(options: Any, spelled: Callable[..., str] = as_flag) -> N
                 raise UserError(f"{spelled(name, number)}: must be a finite number")
     if getattr(options, "adam_betas", None) is not None:
         parse_betas(options.adam_betas)
-    _check_decoding(options, spelled)
+    _check_decoding(options, spelled, empty_lines)
     _check_schedule(options)
     _check_saving(options)
     _check_batches(options)
@@ -180,7 +183,7 @@ def _number(option: str, text: str, kind: Callable[[str], float]) -> float:
         raise UserError(f"{option} {text!r}: must be a {what}") from error
 
 
-def _check_decoding(options: Any, spelled: Callable[..., str]) -> None:
+def _check_decoding(options: Any, spelled: Callable[..., str], empty_lines: bool) -> None:
     nbest, beam = getattr(options, "nbest", None) or 1, getattr(options, "beam", None) or 1
     if nbest > beam:
         raise UserError(
@@ -196,10 +199,11 @@ def _check_decoding(options: Any, spelled: Callable[..., str]) -> None:
     if shortest is None or not hasattr(options, "max_len_b"):
         return
     a, b = options.max_len_a, options.max_len_b
-    if shortest > a + b:  # fairseq's sources have at least the word </s>
+    most, source = (a + b, "an empty line") if empty_lines else (2 * a + b, "one word")
+    if shortest > most:  # the source's </s> counts
         raise UserError(
             f"{spelled('min_len', shortest)}: with {spelled('max_len_a', a)} "
-            f"{spelled('max_len_b', b)}, the translation of an empty line has at most {a + b:g} "
+            f"{spelled('max_len_b', b)}, the translation of {source} has at most {most:g} "
             f"tokens; raise {spelled('max_len_b')}"
         )
 

@@ -78,7 +78,8 @@ def test_the_page_names_every_option_of_the_search(translator):
         ({"batch_size": "5"}, "batch_size='5': must be a whole number"),
         ({"length_penalty": "1"}, "length_penalty='1': must be a number"),
         ({"sampling": "yes"}, "sampling='yes': must be True or False"),
-        ({"max_len_a": 0, "max_len_b": 0}, "min_len=1: .*raise max_len_b"),
+        ({"max_len_a": 0, "max_len_b": 0}, "min_len=1: .*one word has at most 0 .*raise max_len_b"),
+        ({"max_len_a": 0.4, "max_len_b": 0}, "min_len=1: .*=0.4 .*one word has at most 0.8 tokens"),
         ({"diverse_beam_groups": 3, "beam": 4}, "diverse_beam_groups=3: beam=4 is not a mul"),
         ({"diverse_beam_strength": 3.0}, "has no effect without diverse_beam_groups"),
         ({"sampling_topp": 0.5}, "sampling_topp=0.5 has no effect without sampling"),
@@ -96,6 +97,13 @@ def test_a_wrong_value_is_one_line(translator, options, message):
     with pytest.raises(UserError, match=message) as raised:
         translator.translate(["w1"], **options)
     assert "\n" not in str(raised.value)
+
+
+def test_lengths_that_leave_nothing_for_an_empty_text_are_taken_because_none_is_searched(
+    translator,
+):
+    found = translator.translate(["", "w1", "w1 w2 w3"], max_len_a=0.5, max_len_b=0)
+    assert [len(each.target) for each in found] == [0, 1, 2]
 
 
 def test_every_option_of_the_search_is_taken(translator):
