@@ -171,6 +171,6 @@ def perplexities(
     found = []
     for name, chosen in members.items():
         types = {word for word, here in zip(text, chosen.tolist(), strict=True) if here}
-        value = math.exp(losses[chosen].mean().item()) if chosen.any() else None
+        value = losses[chosen].mean().exp().item() if chosen.any() else None
         found.append(Perplexity(name, len(types), int(chosen.sum()), value))
     return found

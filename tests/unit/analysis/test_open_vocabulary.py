@@ -88,6 +88,13 @@ def test_each_group_has_the_perplexity_of_its_own_words(tmp_path, after_bos):
         assert rows[name].value == pytest.approx(losses[places].mean().exp().item())
 
 
+def test_a_perplexity_beyond_float64_is_infinite(tmp_path):
+    decoder = make(tmp_path / "m", TABLE, "morphsum").decoder
+    decoder.output_projection.bias.data[-1] = 1e4  # of a word that the text does not have
+    *_, everything = perplexities(decoder, ["walks", "</s>"])
+    assert everything.value == math.inf
+
+
 @pytest.mark.parametrize("after_bos", [False, True])
 def test_separate_sentences_do_not_depend_on_those_before(tmp_path, after_bos):
     decoder = make(tmp_path / "m", TABLE, "morphsum").decoder
