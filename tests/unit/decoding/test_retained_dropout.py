@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.dropout import Dropout, RetainableDropout
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,
@@ -91,6 +92,38 @@ def test_modules_are_chosen_by_their_class(make_task):
         if isinstance(module, RetainableDropout) and module.retained
     }
     assert retained == {"encoder.dropout"}
+
+
+@pytest.mark.parametrize(
+    "names", [["LuongDecoder", "LSTMEncoder"], "LSTMEncoder", "LuongDecoder,LSTMEncoder", None]
+)
+def test_names_of_modules_with_dropout_are_accepted(names, make_task):
+    task = make_task()
+    search = SimpleNamespace(beam=2, retain_dropout=True, retain_dropout_modules=names)
+    task.build_generator([prepared("luong_lstm", task, modules=names)], search)
+
+
+@pytest.mark.parametrize(
+    ("arch", "known"),
+    [
+        ("luong_lstm", "InputFeedingDecoder, LSTMEncoder, LeftPaddedLSTM, LuongDecoder"),
+        (
+            "transformer_outlayers",
+            "MultiheadAttention, TransformerDecoder, TransformerDecoderLayerBase, "
+            "TransformerEncoder, TransformerEncoderLayerBase",
+        ),
+    ],
+)
+@pytest.mark.parametrize("names", ["LuongLSTM", ["LuongLSTM"]])  # of a command line, in Python
+def test_a_name_of_no_module_with_dropout_is_refused(arch, known, names, make_task):
+    task = make_task()
+    search = SimpleNamespace(beam=2, retain_dropout=True, retain_dropout_modules=names)
+    with pytest.raises(UserError) as error:
+        task.build_generator([prepared(arch, task, modules=names)], search)
+    assert str(error.value) == (
+        f"--retain-dropout-modules LuongLSTM: not a module with dropout; the model has {known}: "
+        "name some of these, or leave it out to retain all"
+    )
 
 
 OF_RNMT = dict.fromkeys(
