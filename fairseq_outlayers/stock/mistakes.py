@@ -24,8 +24,8 @@ REMEDIES: Dict[str, str] = {
         "--max-tokens {1}: there are longer sentences: raise it, or remove them from the data"
     ),
     r"The dataset is empty\. This could indicate": (
-        "no sentences to train on: all are longer than --max-tokens, or the data is empty: raise "
-        "--max-tokens"
+        "no sentences to train on: all are longer than --max-tokens, --max-source-positions or "
+        "--max-target-positions allow, or the data is empty: raise the one that is too small"
     ),
     r"Size of sample #\d+ is invalid \(=(.*)\) since max_positions=(.*), skip": (
         "a sentence is longer than the model allows ({1} tokens, at most {2}): raise "

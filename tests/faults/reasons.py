@@ -125,7 +125,7 @@ SAYS = {
     "train, no optimizer": "--optimizer is missing",
     "train, candidates without translations": "--candidates candidates.npz has no .* --eval-bleu",
     "train a Transformer, shared embeddings of two dictionaries": "requires a joined",
-    "train a Transformer, sentences longer than positions": "no sentences to train on",
+    "train a Transformer, sentences longer than positions": "longer than .*--max-source-positions",
     "train a Transformer, embeddings from a file that is not there": NOT_THERE.format("nowhere"),
     "generate, sides swapped": SWAPPED,
     "generate, two models and one is not there": NOT_THERE.format("nowhere.pt"),

@@ -167,6 +167,14 @@ def test_a_translation_model_for_a_task_of_language_models(tmp_path):
     )
 
 
+def test_no_sentence_to_train_on_names_all_limits():
+    empty = SimpleNamespace(frozen_batches=())
+    assert line_of(iterators.EpochBatchIterator.first_batch.fget, empty) == (
+        "no sentences to train on: all are longer than --max-tokens, --max-source-positions or "
+        "--max-target-positions allow, or the data is empty: raise the one that is too small"
+    )
+
+
 def test_a_sentence_that_fits_into_no_batch():
     sizes = np.array([3, 9])
     assert line_of(data_utils.batch_by_size, np.arange(2), None, sizes, max_tokens=5) == (
