@@ -11,6 +11,8 @@ import sys
 import traceback
 from typing import Dict, Optional, Sequence
 
+from fairseq_outlayers.stock.unused_options import is_named
+
 OUR_REPLACEMENT = (
     "use --task translation_outlayers --unk-replacement copy, or dictionary with --unk-dictionary"
 )
@@ -230,6 +232,10 @@ NO_DICTIONARY = (
     "{}: no such file: check that the data folder is that of fairseq-preprocess and matches --task "
     "(dict.txt for language models, dict.LANGUAGE.txt for translation)"
 )
+NO_DICTIONARY_OF_LM = (
+    "{0}: no such file: the language model of --lm-path reads its dictionary there, which must "
+    "equal the target dictionary: copy that (cp {1}/dict.TARGET.txt {0})"
+)
 
 
 def plain_message(error: BaseException, command: Sequence[str] = ()) -> Optional[str]:
@@ -307,7 +313,9 @@ def _missing(path: str, command: Sequence[str]) -> Optional[str]:
         named = os.path.abspath(given)
         inside = absolute.startswith(named + os.sep)
         if inside and re.fullmatch(r"dict\.(.*\.)?txt", os.path.basename(path)):
-            return NO_DICTIONARY.format(path)
+            of_lm = os.path.basename(path) == "dict.txt" and is_named("lm_path", command)
+            line = NO_DICTIONARY_OF_LM if of_lm else NO_DICTIONARY
+            return line.format(path, os.path.dirname(path))
         # A file missing from an existing folder may be a bug, not a user's mistake.
         within = inside and not os.path.exists(named)
         if absolute == named or absolute.startswith(named + ".") or within:

@@ -322,6 +322,20 @@ def test_a_missing_file_is_told_if_the_user_named_it(missing, command, told, tmp
     assert plain_message(raised.value) == line
 
 
+@pytest.mark.parametrize("lm", [["--lm-path", "lm.pt"], ["--lm-path=lm.pt"]])
+def test_a_missing_dictionary_of_a_language_model_to_decode_with(lm, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError) as raised:
+        Path("bin/dict.txt").read_text()
+    assert plain_message(raised.value, ["bin", *lm]) == (
+        "bin/dict.txt: no such file: the language model of --lm-path reads its dictionary there, "
+        "which must equal the target dictionary: copy that (cp bin/dict.TARGET.txt bin/dict.txt)"
+    )
+    with pytest.raises(FileNotFoundError) as raised:
+        Path("bin/dict.de.txt").read_text()
+    assert "check that the data folder is that of" in plain_message(raised.value, ["bin", *lm])
+
+
 def test_a_command_for_one_checkpoint_says_so():
     line = plain_message(OSError("Model file not found: a.pt:b.pt"))
     assert line.startswith("a.pt:b.pt: this command evaluates one checkpoint: name one (load(")
