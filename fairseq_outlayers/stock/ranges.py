@@ -224,6 +224,7 @@ def _check_saving(options: Any) -> None:
     for name, remedy in (
         ("patience", "it counts validations; leave one of them out"),
         ("keep_best_checkpoints", "the best are known by validation; leave one of them out"),
+        ("eval_bleu", "it translates the validation set; leave one of them out"),
     ):
         value = getattr(options, name, -1)
         if getattr(options, "disable_validation", False) and value > 0:

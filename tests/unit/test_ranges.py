@@ -126,6 +126,10 @@ def test_nan_passes_for_none_of_fairseqs_numbers():
             {"keep_best_checkpoints": 2, "disable_validation": True},
             "--keep-best-checkpoints 2 has no effect with --disable-validation: .* leave one",
         ),
+        (
+            {"eval_bleu": True, "disable_validation": True},
+            "^--eval-bleu has no effect with --disable-validation: .* leave one",
+        ),
         ({"lr_scheduler": "reduce_lr_on_plateau", "lr_shrink": 1.0}, "--lr-shrink 1: .* than 1"),
     ],
 )
