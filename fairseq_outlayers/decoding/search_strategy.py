@@ -48,7 +48,7 @@ def check_strategy(args: Any, num_words: int, spelled: Callable[..., str]) -> No
             )
     for name, other in IDLE_BESIDE.items():
         if {name, other} <= given:
-            raise _idle_beside(name, options[name], other, spelled)
+            raise idle_beside(name, options[name], other, spelled)
     chosen = [spelled(name) for name in STRATEGIES if name in given]
     if len(chosen) > 1:
         raise UserError(f"{' and '.join(chosen)} exclude each other: give one")
@@ -59,11 +59,12 @@ def check_strategy(args: Any, num_words: int, spelled: Callable[..., str]) -> No
             "to sample from all"
         )
     if options["sampling_topk"] > 0 and options["sampling_topp"] > 0:
-        raise _idle_beside("sampling_topk", options["sampling_topk"], "sampling_topp", spelled)
+        raise idle_beside("sampling_topk", options["sampling_topk"], "sampling_topp", spelled)
     _check_groups(options["diverse_beam_groups"], options["beam"], spelled)
 
 
-def _idle_beside(name: str, value: Any, other: str, spelled: Callable[..., str]) -> UserError:
+def idle_beside(name: str, value: Any, other: str, spelled: Callable[..., str]) -> UserError:
+    """The error for an option without effect, because another one is given."""
     return UserError(
         f"{spelled(name, value)} has no effect with {spelled(other)}: leave one of them out"
     )

@@ -81,7 +81,16 @@ UNUSED = (
     Unused(
         "generate|interactive", "retain_dropout_modules", ADD_OR_LEAVE_OUT, needed="retain_dropout"
     ),
+    Unused(
+        "generate|interactive",
+        "diverse_beam_strength",
+        ADD_OR_LEAVE_OUT,
+        needed="diverse_beam_groups",
+    ),
     Unused("generate|eval.lm", "valid_subset", "the set is named by --gen-subset"),
+    Unused("validate|eval.lm", "max_tokens_valid", "use --max-tokens"),
+    Unused("validate|eval.lm", "batch_size_valid", "use --batch-size"),
+    Unused("validate", "combine_valid_subsets", "name the sets by --valid-subset"),
     *(  # of transformer_lm, which does not hand them on to its layers
         Unused("train", f"scale_{part}", f"fairseq builds nothing for it: {LEAVE_OUT}")
         for part in ("attn", "fc", "heads", "resids")
@@ -123,6 +132,8 @@ UNUSED = (
         )
     ),
 )
+# Where an option is not given, fairseq takes the value of another.
+TAKEN_FROM = {"max_tokens_valid": "max_tokens", "batch_size_valid": "batch_size"}
 UNUSED_IN_SCORING = (
     "beam",
     "nbest",
@@ -161,6 +172,7 @@ def check_unused(parser: argparse.ArgumentParser, options: Any, words: Sequence[
         return
     if getattr(options, "score_reference", False):
         _check_scoring(parser, options)
+    _check_beside(parser, options)
     command = re.sub(r"\.py$", "", parser.prog)
     for unused in (*UNUSED, *_unused_in_training()):
         given = is_given(parser, options, unused.option, words)
@@ -183,6 +195,8 @@ def is_given(
     default = parser.get_default(name)
     if default == argparse.SUPPRESS:  # of a model: its architecture may have set the value
         return is_named(name, words)
+    if name in TAKEN_FROM:
+        default = getattr(options, TAKEN_FROM[name], default)
     return str(getattr(options, name, default)) != str(default)
 
 
@@ -208,6 +222,15 @@ def _unused_in_training() -> Iterator[Unused]:
 
     for option in search_option_names():
         yield Unused("train", option, ADD_OR_LEAVE_OUT, needed="eval_bleu")
+
+
+def _check_beside(parser: argparse.ArgumentParser, options: Any) -> None:
+    """Refuse options of fairseq's search that another one leaves without effect."""
+    from fairseq_outlayers.decoding.search_strategy import IDLE_BESIDE, idle_beside
+
+    for name, other in IDLE_BESIDE.items():
+        if is_given(parser, options, name) and is_given(parser, options, other):
+            raise idle_beside(name, getattr(options, name), other, as_flag)
 
 
 def _check_scoring(parser: argparse.ArgumentParser, options: Any) -> None:

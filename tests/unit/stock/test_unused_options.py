@@ -96,6 +96,32 @@ def test_defaults_are_accepted(command):
             "that, or leave it out",
         ),
         (
+            "fairseq-generate",
+            {"diverse_beam_strength": 0.3},
+            "--diverse-beam-strength 0.3 has no effect without --diverse-beam-groups: add that, or "
+            "leave it out",
+        ),
+        (
+            "fairseq-interactive",
+            {"unnormalized": True, "lenpen": 0.6},
+            "--lenpen 0.6 has no effect with --unnormalized: leave one of them out",
+        ),
+        (
+            "fairseq-validate",
+            {"combine_valid_subsets": True},
+            "--combine-valid-subsets has no effect in fairseq-validate: name the sets by "
+            "--valid-subset",
+        ),
+        *(
+            (
+                command,
+                {f"{name}_valid": 30},
+                f"--{flag}-valid 30 has no effect in {command}: use --{flag}",
+            )
+            for command in ("fairseq-validate", "fairseq-eval-lm")
+            for name, flag in (("max_tokens", "max-tokens"), ("batch_size", "batch-size"))
+        ),
+        (
             "fairseq-eval-lm",
             {"valid_subset": "test"},
             "--valid-subset test has no effect in fairseq-eval-lm: the set is named by "
@@ -170,6 +196,13 @@ def test_options_without_effect_are_refused(command, given, message):
     [
         ("fairseq-generate", {"lm_path": "lm.pt", "lm_weight": 0.5}),
         ("fairseq-generate", {"prefix_size": 2}),
+        ("fairseq-generate", {"diverse_beam_strength": 0.3, "diverse_beam_groups": 2}),
+        ("fairseq-generate", {"unnormalized": True}),
+        ("fairseq-generate", {"lenpen": 0.6}),
+        ("fairseq-train", {"max_tokens_valid": 30, "batch_size_valid": 3}),
+        # fairseq sets the first to the second.
+        ("fairseq-validate", {"max_tokens_valid": 30, "max_tokens": 30}),
+        ("fairseq-eval-lm", {"batch_size_valid": 3, "batch_size": 3}),
         ("fairseq-generate", {"results_path": "out"}),
         # With --eval-bleu of the checkpoint.
         ("fairseq-validate", {"unk_replacement": "copy"}),
