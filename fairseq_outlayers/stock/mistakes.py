@@ -205,6 +205,10 @@ REMEDIES_IN = {
         "--best-checkpoint-metric {0}: validation has no such metric: use one of those in its line "
         "of the log (loss, nll_loss, ppl, ...)"
     ),
+    ("load_ema_from_checkpoint", KeyError): (
+        "--ema-seed-model: the checkpoint has no average of weights: give one of a training with "
+        "--store-ema, or leave it out"
+    ),
     ("first_batch", KeyError): (
         "fairseq-train cannot read a text that was binarized with --dataset-impl lazy or cached: "
         "binarize it again without"

@@ -59,6 +59,15 @@ def test_a_missing_batch_size_names_its_options():
     assert line_of(train.main, cfg) == ("no batch size: give --max-tokens or --batch-size")
 
 
+def test_an_average_to_start_from_that_a_checkpoint_does_not_have(tmp_path):
+    path = str(tmp_path / "model.pt")
+    torch.save({"model": {}, "extra_state": {"epoch": 1}}, path)
+    assert line_of(checkpoint_utils.load_ema_from_checkpoint, path) == (
+        "--ema-seed-model: the checkpoint has no average of weights: give one of a training with "
+        "--store-ema, or leave it out"
+    )
+
+
 def test_a_language_model_of_something_else_than_the_next_word(tmp_path):
     (tmp_path / "dict.txt").write_text("word 1\n", encoding="utf-8")
     options_of = ["--task", "language_modeling", "--self-target", "--arch", "subword_lm"]
