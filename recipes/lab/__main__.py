@@ -232,6 +232,9 @@ def curves(recipe: Recipe, options: argparse.Namespace) -> int:
     from recipes.lab.figures import training_curves
 
     checkouts = [Path(name) for name in options.names or [ROOT]]
+    for checkout in checkouts:
+        if not checkout.is_dir():
+            raise UserError(f"{checkout}: no such folder: give a checkout with runs, from {ROOT}")
     entries = ledger.read(recipe.ledger)
     print(f"  {training_curves.keep(entries, recipe.ledger.parent, checkouts)} curves added")
     return 0
@@ -250,6 +253,17 @@ COMMANDS: dict[str, Callable[[Recipe, argparse.Namespace], int]] = {
     command.__name__: command
     for command in (settings, arms, run, speed, report, curves, release, files, ask, shell)
 }
+
+
+WITHOUT_NAMES = ("settings", "speed", "report", "shell")
+
+
+def call(recipe: Recipe, options: argparse.Namespace) -> int:
+    """Run the command of a command line."""
+    if options.names and options.command in WITHOUT_NAMES:
+        surplus = " ".join(options.names)
+        raise UserError(f"{surplus}: {options.command} takes only the recipe: leave it out")
+    return COMMANDS[options.command](recipe, options)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -276,7 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_intermixed_args(arguments)
     if options.command == "run" and not options.names and not options.these:
         options.names = None
-    return run_command(options.recipe, lambda recipe: COMMANDS[options.command](recipe, options))
+    return run_command(options.recipe, lambda recipe: call(recipe, options))
 
 
 def run_command(name: str, does: Callable[[Recipe], int | None]) -> int:

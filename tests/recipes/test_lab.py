@@ -290,6 +290,23 @@ def test_files_of_runs_are_named_in_the_order_asked_for(recipe, tmp_path, capsys
     assert "files needs the name of a file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["settings", "shell", "speed", "report"])
+def test_a_command_without_names_refuses_them(recipe, capsys, command):
+    assert lab.main([command, "baseline_multi30k", "stock_lstm", "more"]) == 1
+    assert capsys.readouterr().err == (
+        f"baseline_multi30k: stock_lstm more: {command} takes only the recipe: leave it out\n"
+    )
+
+
+def test_curves_of_a_checkout_that_does_not_exist_are_refused(recipe, tmp_path, capsys):
+    assert lab.main(["curves", "baseline_multi30k", str(tmp_path), f"{tmp_path}/nowhere"]) == 1
+    assert capsys.readouterr().err == (
+        f"baseline_multi30k: {tmp_path}/nowhere: no such folder: give a checkout with runs, from "
+        f"{ROOT}\n"
+    )
+    assert lab.main(["curves", "baseline_multi30k", str(tmp_path)]) == 0
+
+
 @pytest.mark.parametrize("command", ["settings", "arms", "shell"])
 def test_a_command_from_the_checkout_needs_no_path_and_no_torch(command):
     script = "import sys, runpy; sys.argv[0] = 'lab'; "
