@@ -67,13 +67,6 @@ def build_lists(
             f"--candidate-frequent {frequent}: must be at least 2, because it counts </s> and "
             "<unk>; --candidates needs it"
         )
-    if frequent >= len(target_dictionary):
-        logger.warning(
-            "--candidate-frequent %d: the target dictionary has only %d words, so that all of them "
-            "are candidates of every sentence",
-            frequent,
-            len(target_dictionary),
-        )
     if config.candidates is None:
         if per_word != 0:
             refuse_idle(config, CandidateConfig(), "--candidates", "candidate_per_word")
@@ -84,6 +77,15 @@ def build_lists(
         raise UserError(
             f"--candidate-per-word {per_word}: must be from 0 to {translations.per_word}, the "
             f"--per-word of {config.candidates} (data_prep/build_candidates.py)"
+        )
+    if frequent >= len(target_dictionary):
+        blocked = len(translations.blocked)
+        logger.warning(
+            "--candidate-frequent %d: the target dictionary has only %d words, so that all of them "
+            "%sare candidates of every sentence",
+            frequent,
+            len(target_dictionary),
+            f"except the {blocked} blocked ones " if blocked else "",
         )
     scope = lookup(SCOPES, str(config.candidate_scope), "--candidate-scope")
     copies = copies_of(source_dictionary, target_dictionary) if config.candidate_copies else None

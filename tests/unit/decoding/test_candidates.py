@@ -153,6 +153,19 @@ def test_a_beginning_that_is_forced_on_one_sentence_is_open_to_it_alone(scope, m
         assert found.allowed is None
 
 
+@pytest.mark.parametrize(
+    ("blocked", "exception"), [((), ""), ((20, 21), "except the 2 blocked ones ")]
+)
+def test_a_list_of_all_words_is_said(make_task, write_candidates, caplog, blocked, exception):
+    options = {"candidates": write_candidates(blocked=blocked), "candidate_per_word": 2}
+    task = make_task(candidate_frequent=1000, **options)
+    build_lists(task.cfg, task.source_dictionary, task.target_dictionary)
+    assert caplog.messages[-1] == (
+        f"--candidate-frequent 1000: the target dictionary has only {len(task.target_dictionary)} "
+        f"words, so that all of them {exception}are candidates of every sentence"
+    )
+
+
 def test_a_blocked_word_that_a_prefix_forces_stays_out_of_the_common_list(
     make_task, write_candidates
 ):
