@@ -74,6 +74,7 @@ CONVENIENCES = (
     "checkpoint_content",
     "trained_task",
     "validated_options",
+    "retained_dropout",
     "resumed_schedule",
     "changed_options",
     "named_checkpoint",
