@@ -25,6 +25,7 @@ PAGES = {  # and what the reader has before the first block
     "docs/inspect.md": "trained",
     "docs/language_models.md": "text",
     "docs/large_vocabularies.md": "large",
+    "docs/own_models.md": "words",
     "docs/python.md": "trained",
     "docs/torchscript.md": "exported",
     "docs/unseen_words.md": "demo",

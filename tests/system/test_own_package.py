@@ -29,8 +29,8 @@ PARTS = {
 }  # fmt: skip
 
 
-def section(title, page=PAGE):
-    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", page, re.M | re.DOTALL).group(1)
+def section(title):
+    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE, re.M | re.DOTALL).group(1)
 
 
 @pytest.fixture
@@ -329,9 +329,8 @@ def test_what_is_wrong_with_an_entry_point_is_told_in_one_line(package, changes,
 def test_a_model_of_ones_own_user_dir_is_known_to_commands_once_it_has_an_entry_point(
     tmp_path, random_data
 ):
-    """The section of docs/using.md, whose other blocks ``tests/docs/test_pages.py`` runs."""
-    page = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
-    text = section("With a user-dir of your own", page)
+    """The page docs/own_models.md, whose other blocks ``tests/docs/test_pages.py`` runs."""
+    text = (ROOT / "docs" / "own_models.md").read_text(encoding="utf-8")
     (tmp_path / "mymodels").mkdir()
     for path, code in re.findall(r"`(mymodels/\w+\.py)`:\n\n```python\n(.*?)```", text, re.DOTALL):
         (tmp_path / path).write_text(code, encoding="utf-8")
