@@ -13,6 +13,7 @@ from fairseq_outlayers.commands import inspect
 from fairseq_outlayers.decoding.candidates import SCOPES
 from fairseq_outlayers.decoding.unk_replacement import HEURISTICS
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub.search_options import BEAM
 from fairseq_outlayers.hub.translator import Translator
 from tests.unit.hub.conftest import save_checkpoint
 from tests.unit.pages.conftest import Page, command
@@ -37,8 +38,10 @@ def test_its_defaults_and_choices_are_those_of_translate():
     inspect.add_arguments(parser)
     actions = {action.dest: action for action in parser._actions}
     parameters = signature(Translator.translate).parameters
-    for name in ("beam", "batch_size", "max_len_a", "max_len_b", "lenpen"):
-        expected = parameters["length_penalty" if name == "lenpen" else name].default
+    names = ("batch_size", "max_len_a", "max_len_b")
+    defaults = {name: parameters[name].default for name in names}
+    defaults |= {"beam": BEAM, "lenpen": parameters["length_penalty"].default}
+    for name, expected in defaults.items():
         assert actions[name].default == expected, name
         assert f"default: {expected:g}" in actions[name].help
     assert list(actions["candidate_scope"].choices) == list(SCOPES)

@@ -475,7 +475,7 @@ def test_a_model_whose_scores_are_nan_is_an_error(translation_checkpoint, limits
     [
         ({"length_penalty": 99}, "length_penalty=99.0: must be at least -10 and at most 10"),
         ({"beam": 0}, "beam=0: must be at least 1"),
-        ({"min_len": 50}, "min_len=50: with max_len_a=1.2 max_len_b=10, the translation of an"),
+        ({"min_len": 50}, "min_len=50: with max_len_a=1.2 max_len_b=10, the translation of one"),
         ({"sampling": True, "sampling_topp": 0}, "sampling_topp=0.0: must be above 0; leave it"),
         ({"sampling": True, "sampling_topk": 0}, "sampling_topk=0: must be above 0; leave it out"),
     ],
