@@ -61,8 +61,8 @@ REMARKS = (
     " perplexity for every model at 1,000 and 5,000 pairs, for the baseline and `mix_sum` at 10,000"
     " and 29,000, on seed 1, which is also one of those compared. At 10,000 `mix_sum` has the"
     " baseline's 0.003 (6.31; its best, 0.002: 6.28). At 29,000 the baseline has 4.21 with 0.002,"
-    " 4.56 with 0.003 and 5.47 with 0.005, `mix_sum` 4.13, 4.44 and 5.99; `mix_gate` and external"
-    " vectors alone have 0.002 there, too. All others have 0.003."
+    " 4.56 with 0.003 and 5.47 with 0.005, `mix_sum` 4.13, 4.44 and 5.99."
+    " There `mix_gate` and external vectors alone have 0.002, too. All others have 0.003."
     " Without seed 1, which chose its rate, the gain of `mix_sum` with 5,000 pairs is not proven"
     " either.",
     "Speeds are of three rounds: a trial.",
