@@ -181,7 +181,6 @@ def bleu_by_joint_dim(arms: "Arms") -> Chart:
 def bleu_by_share(arms: "Arms") -> Chart:
     """A curve per model, by share of the classes scored in training, of runs of one schedule."""
     vocabulary, series, lost, shown = arms.recipe.settings.SAMPLING_VOCABULARY, [], {}, []
-    smallest = 100
     shares = sorted({100, *arms.recipe.settings.wholes("SHARES")})
     for model in ("nmt", "tied", arms.small):
         full = f"{arms.first}.{vocabulary}.{model}"
@@ -193,12 +192,12 @@ def bleu_by_share(arms: "Arms") -> Chart:
             values = chart_parts.columns(list(found.values()))
             series.append(Series(plain(model), list(found), *values))
             lost[plain(model)] = found[max(found)].value - found[min(found)].value
-            smallest = min(smallest, *found)
             shown += [(view, name) for name in names.values() if name in view]
     title = "BLEU by share of the classes"
     if lost:
         least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
         of = chart_parts.seeds_of_views(shown)
+        smallest = min(share for curve in series for share in curve.x)
         title = (f"Training on {smallest}% of the classes costs {lost[least]:.1f} ({least}) to "
                  f"{lost[most]:.1f} BLEU ({most}; {of})")  # fmt: skip
         epochs = max(schedules.limit_of_epochs(view.entry(name)) for view, name in shown)

@@ -251,7 +251,7 @@ def test_model_options_that_have_changed_are_reported(arch, data, tmp_path):
     assert f"starts from the checkpoint {options} 'tanh' (checkpoint: 'relu')" in said[3]
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "lazy_adam"])
+@pytest.mark.parametrize("optimizer", ["adam", "lazy_adam", "sgd"])
 def test_options_of_the_optimizer_that_its_state_overrides_are_reported(optimizer, data, tmp_path):
     command = ["train", data, *COMMON, *LSTM, "--save-dir", tmp_path, "--optimizer", optimizer]
     decayed = ["--weight-decay", 0.5, "--lr", 0.02]

@@ -53,9 +53,11 @@ def _report_ignored(stored: Any, trainer: Any) -> None:
     """
     from fairseq_outlayers.checkpoints.stored_options import changed_values
 
+    stored, given = (
+        plain(each, resolve=True, enum_to_str=True) for each in (stored, trainer.cfg.optimizer)
+    )
     if not isinstance(stored, dict):
         return
-    given = plain(trainer.cfg.optimizer, resolve=True, enum_to_str=True)
     # --adam-betas is betas there; the learning rate is the schedule's.
     loaded = trainer.optimizer.param_groups[0].keys() - {"params", "lr"}
     loaded -= ast.literal_eval(trainer.cfg.checkpoint.optimizer_overrides).keys()
