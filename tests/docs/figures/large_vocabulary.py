@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from fairseq_outlayers.samplers.log_uniform import LogUniformSampler
 from tests.docs.figures.statement import Statement
 from tests.docs.figures.training_speeds import (
     BOTH,
@@ -87,6 +88,13 @@ def results() -> Iterator[Statement]:
     yield Statement(RESULTS, text, times)
 
 
+def distinct_share(num_classes: int, draws: float) -> float:
+    """Percent of the classes that so many draws a class score, on average, without targets."""
+    num_sampled = int(draws * num_classes)
+    expected = LogUniformSampler(num_classes, num_sampled).log_expected_counts.exp()
+    return 100 * (1 - (1 - expected / num_sampled) ** num_sampled).mean().item()
+
+
 def page() -> Iterator[Statement]:
     """docs/large_vocabularies.md."""
     text = "With 500,000 words on each side the full softmax takes about {}% of an update's time"
@@ -105,6 +113,8 @@ def page() -> Iterator[Statement]:
     text = "are [{} times](#speed) as fast as partitions (an LSTM; a Transformer {} times)"
     both = [model.times("sampled", of="partitions")[0] for model in BOTH]
     yield Statement(PAGE, text, both)
+    text = "Of 2,000 to 20,000 words `log_uniform` then scores {} to {}%."
+    yield Statement(PAGE, text, [distinct_share(size, 0.25) for size in (20_000, 2_000)])
     text = "({} to {} times fairseq's LSTM by partitions, {} to {} by samples; [two rounds]"
     both = [*sorted(gpu_times("partitions")), *sorted(gpu_times("sampled"))]
     yield Statement(PAGE, text, both)
